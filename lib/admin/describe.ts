@@ -1,5 +1,4 @@
-import { known } from '../engine/compose.js';
-import { isUnresponsive } from '../engine/presence.js';
+import { isUnresponsive, known } from '../engine/presence.js';
 import type { Answer, CallFacts } from '../engine/messages.js';
 import type { FoundHolder, FoundInstance, FoundKey, FoundPlace } from '../store/admin-store.js';
 import {

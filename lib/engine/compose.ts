@@ -12,12 +12,15 @@ import { OnceRunner } from '../once/once-runner.js';
 import type { LockModuleOptions } from '../options/lock-module-options.js';
 import { resolveOptions, type ResolvedOptions } from '../options/resolve-options.js';
 import { LockQueue } from '../queue/lock-queue.js';
-import { createStore } from './create-store.js';
+import { DriverStore } from '../store/driver/driver-store.js';
+import type { LeaseStore, LockStore } from '../store/lock-store.js';
+import { MemoryLockStore } from '../store/memory/memory-lock-store.js';
+import { redisLockStore } from '../store/redis/redis-lock-store.js';
 import type { Runtime } from '../time/runtime.js';
 import { Scheduler } from '../time/scheduler.js';
 import type { Machine } from './machine.js';
 import { Interventions } from './interventions.js';
-import { Presence } from './presence.js';
+import { known, Presence } from './presence.js';
 import { errorPresenter } from './present-errors.js';
 import { Section } from '../sections/section.js';
 
@@ -101,12 +104,6 @@ export function compose(given: LockModuleOptions, context: EngineContext) {
   };
 }
 
-/** Without what is not known. */
-export const known = <T extends object>(
-  facts: T,
-): { [Name in keyof T]?: Exclude<T[Name], undefined> } =>
-  Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined)) as T;
-
 /**
  * In development a forgotten lock is a mistake to report. In production the lock may be meant to last. In tests it
  * often stands for the lock of another process.
@@ -143,3 +140,19 @@ const outlivedWorkReport =
         'Await or return this work in the function that run() or the decorator belongs to.',
     );
   };
+
+/** The store that the options ask for. */
+function createStore(
+  options: ResolvedOptions,
+  runtime: Runtime,
+  warn: (message: string) => void,
+): LockStore {
+  const { location } = options;
+  if (location.kind === 'store') return location.store;
+  if (location.kind === 'memory') return new MemoryLockStore(runtime);
+  if (location.kind === 'redis')
+    return redisLockStore({ ...options, redis: location.redis, warn, runtime });
+  const store: LeaseStore = new DriverStore({ ...options, driver: location.driver, runtime });
+  // What only the other stores can do is not asked of it: `needsOneRedis` and `needsRedis` refuse those calls.
+  return store as LockStore;
+}

@@ -184,6 +184,14 @@ export class Granting {
   }
 }
 
+/** Makes a handler of rejections: a call that is refused the lock resolves with what it returns. */
+export const ifRefused =
+  <T>(answer: (refusal: LockNotAcquiredError) => T) =>
+  (error: unknown): T => {
+    if (error instanceof LockNotAcquiredError) return answer(error);
+    throw error;
+  };
+
 const origins = new Map<string, LockOrigin>();
 
 /** The origin of a lock by hand, if its key was made by `lockKey`. There are as many as there are such places in the code. */

@@ -1,8 +1,4 @@
-import {
-  LockConfigurationError,
-  LockNotAcquiredError,
-  LockStoreUnavailableError,
-} from '../errors.js';
+import { LockConfigurationError, LockStoreUnavailableError } from '../errors.js';
 import type { CallSites } from '../lease/call-site.js';
 import type { DetachableLock, Lock } from '../lease/lock.js';
 import type { AcquireOptions, RunOptions, TryAcquireOptions } from '../options/acquire-options.js';
@@ -11,7 +7,7 @@ import { count } from '../options/checks.js';
 import type { Scope } from '../sections/scope.js';
 import type { LockStore } from '../store/lock-store.js';
 import { placesOf } from '../store/owner-token.js';
-import type { ScopeOrigin } from './granting.js';
+import { ifRefused, type ScopeOrigin } from './granting.js';
 
 /** Options of calls of a limiter, which has the limit. */
 type WithoutLimit<Options> = Omit<Options, 'limit' | 'mode'>;
@@ -69,12 +65,8 @@ export class Limiter {
   async tryAcquire(options?: WithoutLimit<TryAcquireOptions>): Promise<DetachableLock | null> {
     const site = this.#locks.sites.here(1);
     const given = this.#limited({ ...optionsOf('tryAcquire', options), wait: 0 });
-    try {
-      return await this.#locks.acquireFrom(this.key, given, { site, isAdjustable: true });
-    } catch (error) {
-      if (error instanceof LockNotAcquiredError) return null;
-      throw error;
-    }
+    const from = { site, isAdjustable: true };
+    return await this.#locks.acquireFrom(this.key, given, from).catch(ifRefused(() => null));
   }
 
   /** As `locks.run`, with the limit. */

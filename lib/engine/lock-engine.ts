@@ -1,5 +1,5 @@
 // Longer than a screen or two because it is the API: more than half of it is TSDoc for its users.
-import { LockLostError, LockNotAcquiredError, LockReturnKindError } from '../errors.js';
+import { LockLostError, LockReturnKindError } from '../errors.js';
 import { quoteKeys } from '../errors/quote-keys.js';
 import { checkKey, nameOfKeys } from '../key/index.js';
 import type { LeaderInfo } from '../leader/lead.js';
@@ -32,12 +32,12 @@ import { Section } from '../sections/section.js';
 import { streamKindOf } from '../sections/stream-kind.js';
 import type { StoreHealth } from '../store/lock-store.js';
 import { unhealthy } from '../store/unhealthy.js';
+import { within } from '../time/clock.js';
 import type { Runtime } from '../time/runtime.js';
 import { attach } from './attach.js';
 import { compose, type Components, type EngineContext } from './compose.js';
-import { findLeader } from './find-leader.js';
 import { Limiter } from './limiter.js';
-import { Granting, type ScopeOrigin } from './granting.js';
+import { Granting, ifRefused, type ScopeOrigin } from './granting.js';
 import { checkedIntervention, type InterventionRequest } from './interventions.js';
 import { shutDown } from './shutdown.js';
 
@@ -129,13 +129,9 @@ export class LockEngine<Token extends number | undefined = number> {
     keys: string | readonly string[],
     options?: TryAcquireOptions,
   ): Promise<DetachableLock<Token> | null> {
-    const given = optionsOf('tryAcquire', options);
-    try {
-      return await this.acquireFrom(keys, notWaiting(given), { site: this.sites.here(1) });
-    } catch (error) {
-      if (error instanceof LockNotAcquiredError) return null;
-      throw error;
-    }
+    const given = notWaiting(optionsOf('tryAcquire', options));
+    const site = this.sites.here(1);
+    return await this.acquireFrom(keys, given, { site }).catch(ifRefused(() => null));
   }
 
   /**
@@ -213,14 +209,10 @@ export class LockEngine<Token extends number | undefined = number> {
     ...rest: RunArguments<T, Token>
   ): Promise<TryRunResult<T>> {
     const [options, work] = optionsAndWork('tryRun', rest);
-    let scope: Scope;
-    try {
-      const site = this.sites.here(1);
-      scope = await this.openScope(keys, notWaiting(options), { site, whenBusy: 'refuse' });
-    } catch (error) {
-      if (!(error instanceof LockNotAcquiredError)) throw error;
-      return { acquired: false, retryAfterMs: error.retryAfterMs };
-    }
+    const from = { site: this.sites.here(1), whenBusy: 'refuse' } as const;
+    const opening = this.openScope(keys, notWaiting(options), from);
+    const scope = await opening.catch(ifRefused(({ retryAfterMs }) => retryAfterMs));
+    if (typeof scope === 'number') return { acquired: false, retryAfterMs: scope };
     return { acquired: true, value: await scope.run(work, this.refuseStream) };
   }
 
@@ -298,9 +290,12 @@ export class LockEngine<Token extends number | undefined = number> {
    * ```
    */
   async getLeader(name: string): Promise<LeaderInfo | null> {
-    this.needsRedis('getLeader()');
-    const key = this.checked(() => checkKey(name));
-    return this.presented(findLeader(key, this.#parts));
+    return this.#about('getLeader()', name, async (key) => {
+      const { store, presence } = this.#parts;
+      const [found] = await store.admin.look([key]);
+      const holder = found?.holders[0];
+      return holder === undefined ? null : presence.leaderOf(key, holder);
+    });
   }
 
   /**
@@ -345,13 +340,13 @@ export class LockEngine<Token extends number | undefined = number> {
    * ```
    */
   async inspect(key: string): Promise<LockInspection> {
-    this.needsRedis('inspect()');
-    const name = this.checked(() => checkKey(key));
-    const [found] = await this.presented(this.#parts.store.admin.look([name]));
-    const remaining = found?.holders.map(({ remainingMs }) => remainingMs) ?? [];
-    return remaining.length === 0
-      ? { held: false }
-      : { held: true, remainingMs: Math.max(...remaining) };
+    return this.#about('inspect()', key, async (name) => {
+      const [found] = await this.#parts.store.admin.look([name]);
+      const remaining = found?.holders.map(({ remainingMs }) => remainingMs) ?? [];
+      return remaining.length === 0
+        ? { held: false }
+        : { held: true, remainingMs: Math.max(...remaining) };
+    });
   }
 
   /**
@@ -372,10 +367,9 @@ export class LockEngine<Token extends number | undefined = number> {
     key: string,
     request: InterventionRequest = { reason: 'no reason was given' },
   ): Promise<boolean> {
-    this.needsRedis('forceRelease()');
-    const intervention = checkedIntervention(request);
-    const name = this.checked(() => checkKey(key));
-    return this.presented(this.#parts.interventions.endHoldersOf(name, intervention));
+    return this.#about('forceRelease()', key, (name) =>
+      this.#parts.interventions.endHoldersOf(name, checkedIntervention(request)),
+    );
   }
 
   /**
@@ -399,21 +393,13 @@ export class LockEngine<Token extends number | undefined = number> {
   async healthWithin(ms: number): Promise<StoreHealth> {
     const { store, queue } = this.#parts;
     if (queue.isClosed) return this.health();
-    let cancel = (): void => undefined;
+    const health = store.health(ms);
     // The Redis store keeps the limit itself, for each server, and after a block of the event loop it needs a moment
     // for that.
-    const timeIsUp = new Promise<StoreHealth>((resolve) => {
-      cancel = this.runtime.setTimer(() => {
-        cancel = this.runtime.setTimer(() => {
-          resolve(unhealthy(`no answer within ${String(ms)} ms`));
-        }, HEALTH_SLACK_MS);
-      }, ms);
-    });
-    try {
-      return this.#withWarning(await Promise.race([store.health(ms), timeIsUp]));
-    } finally {
-      cancel();
-    }
+    const found =
+      (await within(this.runtime, ms, health)) ??
+      (await within(this.runtime, HEALTH_SLACK_MS, health));
+    return this.#withWarning(found ?? unhealthy(`no answer within ${String(ms)} ms`));
   }
 
   /**
@@ -633,6 +619,13 @@ export class LockEngine<Token extends number | undefined = number> {
       ),
     );
   };
+
+  /** Runs a call about one key that a driver cannot do. */
+  #about<T>(what: string, key: string, ask: (key: string) => Promise<T>): Promise<T> {
+    this.needsRedis(what);
+    const name = this.checked(() => checkKey(key));
+    return this.presented(ask(name));
+  }
 
   readonly #withWarning = (health: StoreHealth): StoreHealth => {
     const { storeWarning: warning } = this.#parts;

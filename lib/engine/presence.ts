@@ -6,8 +6,9 @@ import type { LockRequest } from '../lease/lock-request.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Log } from '../observe/log.js';
 import type { LockQueue } from '../queue/lock-queue.js';
-import type { AdminStore, FoundInstance, RecordedHold } from '../store/admin-store.js';
-import { leaseIdOf } from '../store/owner-token.js';
+import type { LeaderInfo } from '../leader/lead.js';
+import type { AdminStore, FoundHolder, FoundInstance, RecordedHold } from '../store/admin-store.js';
+import { leaseIdOf, makerIn } from '../store/owner-token.js';
 import type { CancelTimer } from '../time/clock.js';
 import type { Scheduler } from '../time/scheduler.js';
 import type { Machine } from './machine.js';
@@ -170,6 +171,20 @@ export class Presence {
     return answers;
   }
 
+  /** What is known of a leader: from the record of its instance, and from its own reply. */
+  async leaderOf(key: string, { token, remainingMs, sinceMs }: FoundHolder): Promise<LeaderInfo> {
+    const id = makerIn(token);
+    const instances = id === undefined ? [] : await this.#deps.store.instances();
+    const instance = instances.find((each) => each.id === id);
+    const answers = await this.ask(instance === undefined ? [] : [instance], { about: 'key', key });
+    const { holds = [] } = answers.get(id ?? '') ?? {};
+    const term = holds.find(({ leaseId }) => leaseId === leaseIdOf(token))?.fencingToken;
+    const { application, host, pid, version } = instance ?? {};
+    const since = sinceMs === undefined ? undefined : new Date(sinceMs);
+    const facts = { id, application, host, pid, version, since, term };
+    return { isSelf: id === this.id, ...known(facts), remainingMs };
+  }
+
   /**
    * Writes the record, and plans the next time. Listens only where the store has answered: one that is not there yet is
    * nothing to warn of twice.
@@ -301,3 +316,9 @@ const callFacts = ({ origin, site }: LockRequest): CallFacts => ({
   template: origin?.template,
   place: site?.place,
 });
+
+/** Without what is not known. */
+export const known = <T extends object>(
+  facts: T,
+): { [Name in keyof T]?: Exclude<T[Name], undefined> } =>
+  Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined)) as T;

@@ -1,5 +1,5 @@
 import { quoteKeys } from '../errors/quote-keys.js';
-import { elapsedMs } from '../time/clock.js';
+import { elapsedMs, within } from '../time/clock.js';
 import type { Components } from './compose.js';
 
 /** So long a shutdown waits for holders without a word. */
@@ -23,11 +23,11 @@ export async function shutDown(parts: Components, timeoutMs: number): Promise<vo
   const { runtime, queue, keeper, once, scheduler, store, presence, forgotten, warnings } = parts;
   const since = runtime.now();
   queue.close();
-  const drained = keeper.drained();
+  const drained = keeper.drained().then(() => true);
   const silentMs = Math.min(timeoutMs, SILENT_MS);
-  if (!(await within(parts, silentMs, drained))) {
+  if (!(await within(runtime, silentMs, drained))) {
     reportHeld(parts, timeoutMs - silentMs);
-    await within(parts, timeoutMs - silentMs, drained);
+    await within(runtime, timeoutMs - silentMs, drained);
   }
   const overtimeMs = timeoutMs - elapsedMs(since, runtime.now()) + GIVE_BACK_MS;
   // Holders are notified before any wait. Attempts are returned before their locks are released.
@@ -67,34 +67,22 @@ function reportHeld(parts: Components, forMs: number): void {
   );
 }
 
-/** Resolves when the work has ended, or `ms` have; with whether it has ended. */
-async function within(parts: Components, ms: number, work: Promise<unknown>): Promise<boolean> {
-  let cancel = (): void => undefined;
-  const timeIsUp = new Promise<false>((resolve) => {
-    cancel = parts.runtime.setTimer(() => {
-      resolve(false);
-    }, ms);
-  });
-  const isOver = await Promise.race([work.then(() => true), timeIsUp]);
-  cancel();
-  return isOver;
-}
-
 /**
  * Resolves when all locks are released, or after `ms`. It waits longer while the store confirms a release at least
  * every second.
  */
 async function whileConfirmed(
-  parts: Components,
+  { runtime, keeper }: Components,
   ms: number,
   givenBack: Promise<unknown>,
 ): Promise<void> {
-  const since = parts.runtime.now();
-  let left = parts.keeper.unconfirmed;
-  let isOver = await within(parts, ms, givenBack);
-  while (!isOver && parts.keeper.unconfirmed < left) {
-    if (elapsedMs(since, parts.runtime.now()) >= LONGEST_GIVE_BACK_MS) return;
-    left = parts.keeper.unconfirmed;
-    isOver = await within(parts, GIVE_BACK_MS, givenBack);
+  const since = runtime.now();
+  const whole = givenBack.then(() => true);
+  let left = keeper.unconfirmed;
+  let isOver = await within(runtime, ms, whole);
+  while (isOver === undefined && keeper.unconfirmed < left) {
+    if (elapsedMs(since, runtime.now()) >= LONGEST_GIVE_BACK_MS) return;
+    left = keeper.unconfirmed;
+    isOver = await within(runtime, GIVE_BACK_MS, whole);
   }
 }

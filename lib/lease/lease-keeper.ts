@@ -24,7 +24,6 @@ import type { Instant } from '../time/clock.js';
 import { PendingTasks } from '../time/pending-tasks.js';
 import { toDetached } from './detached-lock.js';
 import type { Foundation } from './foundation.js';
-import { checkCommands } from './guarded-write.js';
 import { Lease, type StoreCall } from './lease.js';
 import type { LockRequest } from './lock-request.js';
 import { Renewals } from './renewals.js';
@@ -148,7 +147,6 @@ export class LeaseKeeper {
   /** Runs commands in one step with the check that the lease is held. */
   async write(lease: Lease, commands: readonly WriteCommand[]): Promise<readonly unknown[]> {
     const { store, options } = this.#foundation;
-    checkCommands(commands);
     needsOneRedis('guarded()', options.location);
     this.#throwIfLost(lease);
     const { keys, token, ttlMs } = lease;

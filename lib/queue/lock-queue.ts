@@ -16,7 +16,7 @@ import { Caller, type CallerDependencies, type IsHeldAround, type RefusedCall } 
 import { Contention } from './contention.js';
 import { ReleaseSubscription, type ReleaseHandler } from './release-subscription.js';
 import { LockRequests, type QueueFoundation } from './requests.js';
-import { contendedPauseMs, isContended } from './pauses.js';
+import { contendedPauseMs, isContended } from './line-sleep.js';
 import { WaitingLine, type LineDependencies } from './waiting-line.js';
 
 /** At most this many keys are remembered as slow. */

@@ -7,8 +7,14 @@ import type { Instant } from '../time/clock.js';
 import type { Caller, IsHeldAround } from './caller.js';
 import { EarlierKeys, type EarlierDependencies } from './earlier-keys.js';
 import { handOver, wantSameLease, mayPass } from './hand-over.js';
-import { LineSleep } from './line-sleep.js';
-import { contendedPauseMs, isContended, lookWithinMs, outagePauseMs, POLL_MS } from './pauses.js';
+import {
+  contendedPauseMs,
+  isContended,
+  LineSleep,
+  lookWithinMs,
+  outagePauseMs,
+  POLL_MS,
+} from './line-sleep.js';
 import type { ReleaseSubscription } from './release-subscription.js';
 import type { AttemptOutcome, QueueFoundation } from './requests.js';
 

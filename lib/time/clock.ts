@@ -54,3 +54,22 @@ export const systemClock: Clock = {
 export function elapsedMs(from: Instant, to: Instant): number {
   return Math.max(to.monotonicMs - from.monotonicMs, to.wallMs - from.wallMs);
 }
+
+/** Resolves as the work does, or with `undefined` after `ms`. */
+export async function within<T>(
+  clock: Clock,
+  ms: number,
+  work: Promise<T>,
+): Promise<T | undefined> {
+  let cancel = (): void => undefined;
+  const timeIsUp = new Promise<undefined>((resolve) => {
+    cancel = clock.setTimer(() => {
+      resolve(undefined);
+    }, ms);
+  });
+  try {
+    return await Promise.race([work, timeIsUp]);
+  } finally {
+    cancel();
+  }
+}

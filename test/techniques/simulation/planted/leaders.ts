@@ -113,7 +113,7 @@ export const LEADERS: readonly PlantedBug[] = (
     },
     {
       name: 'end-of-a-lease-not-awaited',
-      file: 'lib/queue/pauses.ts',
+      file: 'lib/queue/line-sleep.ts',
       find: 'Math.min(ms, LOOK_AGAIN_MS, ttlMs / 3)',
       replace: 'Math.min(Math.max(ms, LOOK_AGAIN_MS), LOOK_AGAIN_MS)',
       explanation: 'Who waits for a holder that died looks again after 5 s.',

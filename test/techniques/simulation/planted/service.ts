@@ -31,9 +31,9 @@ export const SERVICE: readonly PlantedBug[] = [
   },
   {
     name: 'timer-left',
-    file: 'lib/engine/shutdown.ts',
-    find: '  cancel();\n  return isOver;',
-    replace: '  return isOver;',
+    file: 'lib/time/clock.ts',
+    find: '  } finally {\n    cancel();\n  }',
+    replace: '  } finally {\n    void cancel;\n  }',
     profile: 'line',
     explanation: 'The timer of the shutdown keeps running after the shutdown is done.',
     breaks: 'Locks are released by the end of `shutdownTimeout` anyway.',
