@@ -53,9 +53,7 @@ export function compose(given: LockModuleOptions, context: EngineContext) {
   const limited = (): ((message: string) => void) => {
     const kind = new LimitedWarnings(warn, scheduler);
     warnings.push(kind);
-    return (message) => {
-      kind.warn(message);
-    };
+    return kind.warn;
   };
   const warnOfLoss = limited();
   const store = createStore(options, runtime, warn);

@@ -43,8 +43,6 @@ interface Term {
   readonly number: number;
   readonly isHeld: () => boolean;
   readonly end: (reason: LeadEnd, error?: unknown) => void;
-  /** Resolves when its lock is released or lost. */
-  readonly over: Promise<void>;
 }
 
 /**
@@ -58,6 +56,8 @@ export class Leadership implements AsyncDisposable {
   readonly #stopping = new AbortController();
   readonly #running: Promise<void>;
   #term: Term | undefined;
+  /** The last term. Resolves when its lock is released or lost. */
+  #leading: Promise<LeadEnd> | undefined;
 
   /** @internal */
   constructor(candidacy: Candidacy) {
@@ -84,9 +84,8 @@ export class Leadership implements AsyncDisposable {
    * leadership is released.
    */
   async stepDown(): Promise<void> {
-    const term = this.#term;
-    term?.end('stepped-down');
-    await term?.over;
+    this.#term?.end('stepped-down');
+    await this.#leading;
   }
 
   /** Releases the leadership, and stops being a candidate. Resolves when the work has ended. */
@@ -134,7 +133,8 @@ export class Leadership implements AsyncDisposable {
         continue;
       }
       refusals = 0;
-      const end = await this.#lead(scope);
+      this.#leading = this.#lead(scope);
+      const end = await this.#leading;
       if (end === 'failed') await this.#pause(backOffMs(AFTER_FAILURE, failures++));
       else {
         failures = 0;
@@ -150,8 +150,6 @@ export class Leadership implements AsyncDisposable {
     const controller = new AbortController();
     let ended!: (end: LeadEnded) => void;
     const end = new Promise<LeadEnded>((resolve) => (ended = resolve));
-    let giveUp!: () => void;
-    const over = new Promise<void>((resolve) => (giveUp = resolve));
     const term = lock.fencingToken;
     const finish = (reason: LeadEnd, error: unknown = abortError(name, reason)): void => {
       controller.abort(error);
@@ -162,7 +160,6 @@ export class Leadership implements AsyncDisposable {
       number: term,
       isHeld: () => !signal.aborted && lock.isHeld,
       end: finish,
-      over,
     };
     const forget = onAbort(lock.signal, () => {
       finish('lost', lock.signal.reason);
@@ -196,7 +193,6 @@ export class Leadership implements AsyncDisposable {
     // A release that failed was logged by the keeper, and a loss is what ended the term.
     await scope.finish().catch(() => undefined);
     this.#term = undefined;
-    giveUp();
     return ending.reason;
   }
 

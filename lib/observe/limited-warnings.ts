@@ -23,7 +23,7 @@ export class LimitedWarnings {
     this.#scheduler = scheduler;
   }
 
-  warn(message: string): void {
+  readonly warn = (message: string): void => {
     const nowMs = this.#scheduler.runtime.now().monotonicMs;
     if (nowMs - this.#sinceMs >= WITHIN_MS) {
       this.flush();
@@ -40,7 +40,7 @@ export class LimitedWarnings {
       this.#warn(
         `${message} (This is warning ${String(MOST)} of its kind within a minute: further ones are summed up once a minute.)`,
       );
-  }
+  };
 
   /** Logs the sum of what was not logged, and begins anew. */
   flush(): void {

@@ -17,7 +17,7 @@ export interface Contended {
   readonly refusals: number;
 }
 
-type Counts = Omit<{ -readonly [Name in keyof Contended]: Contended[Name] }, 'key'>;
+type Counts = { -readonly [Name in keyof Contended]: Contended[Name] };
 
 /**
  * Which keys callers of this process waited for in the last minutes, and were refused. Locks that are granted at once are not counted.
@@ -45,10 +45,11 @@ export class Contention {
   /** The keys that were waited for longest, and then those that were refused most. */
   hottest(count: number): readonly Contended[] {
     const since = minuteOf(this.#clock.now()) - MINUTES;
-    const all = this.#minutes
-      .filter(({ minute }) => minute > since)
-      .flatMap(({ byKey }) => Array.from(byKey, ([key, counts]) => ({ key, ...counts })));
-    return hottest(all, count);
+    const recent = this.#minutes.filter(({ minute }) => minute > since);
+    return hottest(
+      recent.flatMap(({ byKey }) => [...byKey.values()]),
+      count,
+    );
   }
 
   #countsOf(keys: readonly string[], now: Instant): readonly Counts[] {
@@ -64,7 +65,7 @@ export class Contention {
       const known = byKey.get(key);
       if (known !== undefined) return known;
       if (byKey.size >= MOST_KEYS) return [];
-      const counts = { waitedMs: 0, waits: 0, refusals: 0 };
+      const counts = { key, waitedMs: 0, waits: 0, refusals: 0 };
       byKey.set(key, counts);
       return counts;
     });
@@ -75,15 +76,15 @@ const minuteOf = (now: Instant): number => Math.floor(now.monotonicMs / MINUTE_M
 
 /** Counts of one key from several minutes, or processes, together. */
 export function hottest(all: Iterable<Contended>, count: number): readonly Contended[] {
-  const byKey = new Map<string, Contended>();
-  for (const { key, waitedMs, waits, refusals } of all) {
-    const known = byKey.get(key) ?? { key, waitedMs: 0, waits: 0, refusals: 0 };
-    byKey.set(key, {
-      key,
-      waitedMs: known.waitedMs + waitedMs,
-      waits: known.waits + waits,
-      refusals: known.refusals + refusals,
-    });
+  const byKey = new Map<string, Counts>();
+  for (const each of all) {
+    const sum = byKey.get(each.key);
+    if (sum === undefined) byKey.set(each.key, { ...each });
+    else {
+      sum.waitedMs += each.waitedMs;
+      sum.waits += each.waits;
+      sum.refusals += each.refusals;
+    }
   }
   return [...byKey.values()]
     .sort((a, b) => b.waitedMs - a.waitedMs || b.refusals - a.refusals)

@@ -1,5 +1,4 @@
 import { backOffMs, type BackOff } from '../time/back-off.js';
-import { elapsedMs, type Instant } from '../time/clock.js';
 import type { Runtime } from '../time/runtime.js';
 import { SLOT_MS, type Scheduler, type Task } from '../time/scheduler.js';
 import type { AttemptOutcome } from './requests.js';
@@ -39,8 +38,8 @@ const jitterMs = (runtime: Runtime): number => SLOT_MS * (1 + 2 * runtime.random
 /** How a line waits between two looks. */
 export class LineSleep {
   readonly #scheduler: Scheduler;
-  /** The sleep that can be woken, and in how many ms it ends by itself. */
-  #sleeping: { readonly since: Instant; dueMs: number } | undefined;
+  /** When the sleep that can be woken ends by itself. */
+  #dueMs: number | undefined;
   #alarm: Task | undefined;
   #resolve: (() => void) | undefined;
 
@@ -50,12 +49,12 @@ export class LineSleep {
 
   /** Whether it can be woken. */
   get isAsleep(): boolean {
-    return this.#sleeping !== undefined;
+    return this.#dueMs !== undefined;
   }
 
   /** Until it is woken or ended, or `ms` and a little. */
   sleep(ms: number): Promise<void> {
-    this.#sleeping = { since: this.#scheduler.runtime.now(), dueMs: ms };
+    this.#dueMs = this.#now() + ms;
     return this.pause(ms);
   }
 
@@ -69,23 +68,26 @@ export class LineSleep {
 
   /** Ends a sleep within this many ms; does not end a pause. */
   wake(withinMs: number): void {
-    const sleeping = this.#sleeping;
-    if (sleeping === undefined) return;
+    if (this.#dueMs === undefined) return;
     if (withinMs === 0) {
       this.end();
       return;
     }
-    const dueMs = elapsedMs(sleeping.since, this.#scheduler.runtime.now()) + withinMs;
-    if (dueMs >= sleeping.dueMs) return;
-    sleeping.dueMs = dueMs;
+    const dueMs = this.#now() + withinMs;
+    if (dueMs >= this.#dueMs) return;
+    this.#dueMs = dueMs;
     this.#setAlarm(withinMs);
   }
 
   /** Ends a sleep or a pause: no caller waits any more. */
   end(): void {
     this.#alarm?.cancel();
-    this.#sleeping = undefined;
+    this.#dueMs = undefined;
     this.#resolve?.();
+  }
+
+  #now(): number {
+    return this.#scheduler.runtime.now().monotonicMs;
   }
 
   #setAlarm(ms: number): void {

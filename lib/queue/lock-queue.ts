@@ -38,9 +38,8 @@ export class LockQueue implements Successors, ReleaseHandler {
   readonly #forCallers: CallerDependencies;
   /** What all lines need. */
   readonly #forLines: LineDependencies;
-  readonly #lines = new BriefMap<string, WaitingLine>();
-  /** The lines that want a key, to be woken when it is released; without the line that has the name of the key. */
-  readonly #linesByKey = new BriefMap<string, Set<WaitingLine>>();
+  /** The lines that want a key: one for each combination of keys, mode and places. */
+  readonly #lines = new BriefMap<string, readonly WaitingLine[]>();
   #state: 'open' | 'no-waiting' | 'closed' = 'open';
 
   constructor(dependencies: QueueFoundation) {
@@ -100,9 +99,12 @@ export class LockQueue implements Successors, ReleaseHandler {
   passOn(lease: Lease, now: Instant): boolean {
     if (this.#lines.size === 0 || this.#state !== 'open') return false;
     const { keys, mode } = lease;
-    const line = this.#lines.get(nameOf(keys, lease.request.options));
+    const line = this.#lineOf(keys, nameOf(keys, lease.request.options));
     // Callers that want another number of places came before some of that line, and the store knows which is next.
-    if (mode.startsWith('limit') && keys.some((key) => this.#wantedOtherwise(key, line)))
+    if (
+      mode.startsWith('limit') &&
+      keys.some((key) => this.#linesFor(key).some((other) => other !== line))
+    )
       return false;
     return line?.passOn(lease, now) ?? false;
   }
@@ -114,15 +116,14 @@ export class LockQueue implements Successors, ReleaseHandler {
   }
 
   lookAll(): void {
-    for (const line of this.#lines.values()) line.look();
+    for (const lines of this.#lines.values()) for (const line of lines) line.look();
   }
 
   /** Rejects all waiting calls, and every later call that would have to wait. */
   refuseWaiting(): void {
     if (this.#state === 'open') this.#state = 'no-waiting';
-    for (const line of this.#lines.values()) {
-      line.sendAway((keys) => new LockServiceClosedError(keys));
-    }
+    for (const lines of this.#lines.values())
+      for (const line of lines) line.sendAway((keys) => new LockServiceClosedError(keys));
   }
 
   /** The queue grants nothing any more. */
@@ -176,7 +177,7 @@ export class LockQueue implements Successors, ReleaseHandler {
     for (const key of keys)
       for (const other of this.#linesFor(key)) other.giveBackTo(keys, isHeldAround);
     const name = nameOf(keys, request.options);
-    const line = this.#lines.get(name);
+    const line = this.#lineOf(keys, name);
     if (line !== undefined) line.join(caller);
     else this.#open(name, keys, caller);
     return caller.granted;
@@ -205,39 +206,38 @@ export class LockQueue implements Successors, ReleaseHandler {
     return { heldMs, place: lease.request.site?.place, isAround: isHeldAround(key) };
   }
 
-  /** Whether callers of another line want a key. */
-  #wantedOtherwise(key: string, line: WaitingLine | undefined): boolean {
-    return this.#linesFor(key).some((other) => other !== line);
+  #linesFor(key: string): readonly WaitingLine[] {
+    return this.#lines.get(key) ?? NO_LINES;
   }
 
-  #linesFor(key: string): readonly WaitingLine[] {
-    const named = this.#lines.get(key);
-    const others = this.#linesByKey.get(key);
-    if (others === undefined) return named === undefined ? [] : [named];
-    return named === undefined ? [...others] : [named, ...others];
+  #lineOf([key = '']: readonly string[], name: string): WaitingLine | undefined {
+    return this.#linesFor(key).find((line) => line.name === name);
   }
 
   #open(name: string, keys: readonly string[], first: Caller): void {
     const line = new WaitingLine(name, keys, this.#forLines);
-    this.#lines.set(name, line);
     for (const key of keys) {
-      if (key === name) continue;
-      const lines = this.#linesByKey.get(key) ?? new Set();
-      this.#linesByKey.set(key, lines.add(line));
+      const others = this.#lines.get(key);
+      this.#lines.set(key, others === undefined ? [line] : [...others, line]);
     }
     line.join(first);
     line.serve();
   }
 
   #dissolve(line: WaitingLine): void {
-    this.#lines.delete(line.name);
     for (const key of line.keys) {
-      const lines = this.#linesByKey.get(key);
-      lines?.delete(line);
-      if (lines?.size === 0) this.#linesByKey.delete(key);
+      const lines = this.#linesFor(key);
+      if (lines.length === 1) this.#lines.delete(key);
+      else
+        this.#lines.set(
+          key,
+          lines.filter((each) => each !== line),
+        );
     }
   }
 }
+
+const NO_LINES: readonly WaitingLine[] = [];
 
 /** The name of the line of callers that want the same. */
 function nameOf(keys: readonly string[], { mode, places }: Required<HoldTerms>): string {

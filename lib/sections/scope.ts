@@ -101,51 +101,55 @@ export async function enterNested(
   turn: TurnWait,
   inner: Section | undefined,
 ): Promise<Scope | undefined> {
-  const { keys, options, observed } = request;
-  const refused = (problem: string): LockReentrancyError =>
-    new LockReentrancyError({ keys, problem });
+  const { keys, observed } = request;
   for (const section of inner?.enclosing(owner) ?? []) {
-    if (section.covers(keys)) {
-      if (observed !== undefined) {
-        observed.nested = true;
-        observed.fencingToken = section.lock.fencingToken;
-      }
-      if (!options.reentrant) {
-        const problem = `${quoteKeys(keys)} is requested with reentrant: false (runOnce always sets it) inside a section that holds it: waiting would never end.`;
-        throw refused(problem);
-      }
-      const held = section.lock.mode;
-      if (held !== 'exclusive' && held !== options.mode) {
-        const problem =
-          `${quoteKeys(keys)} is requested as '${options.mode}' inside a section that holds it as '${held}', together with other callers. Waiting for them ` +
-          `could last indefinitely, because one of them may do the same. Request the mode that you need in the outer call.`;
-        throw refused(problem);
-      }
-      const { places } = section.lock;
-      if (held !== 'exclusive' && options.places > places) {
-        const problem =
-          `${quoteKeys(keys)} is requested with ${String(options.places)} places inside a section that holds ${String(places)} of them. Waiting for ` +
-          'more could last indefinitely, because other callers may do the same. Take as many as you need in the outer call.';
-        throw refused(problem);
-      }
-      const leave = await turnOf(section, request, turn);
-      const nested = new Section(owner, section.lock.borrow(), inner);
-      const scope = new Scope(nested, () => {
-        leave();
-        nested.lock.assertHeld();
-      });
-      if (nested.lock.isHeld) return scope;
-      leave();
-      // Released while it waited for its turn, or lost.
-      if (section.isOpen) nested.lock.assertHeld();
-      if (observed !== undefined) observed.nested = false;
-    } else if (section.overlaps(keys)) {
-      const problem =
-        `${quoteKeys(keys)} is requested inside a section that holds only ${quoteKeys(section.lock.keys)}. ` +
-        'Locks that are acquired one after the other can wait for each other indefinitely: acquire all of them in the outer call.';
-      throw refused(problem);
+    if (!section.overlaps(keys)) continue;
+    if (section.covers(keys) && observed !== undefined) {
+      observed.nested = true;
+      observed.fencingToken = section.lock.fencingToken;
     }
+    const problem = problemOf(request, section);
+    if (problem !== undefined)
+      throw new LockReentrancyError({
+        keys,
+        problem: `${quoteKeys(keys)} is requested ${problem}`,
+      });
+    const leave = await turnOf(section, request, turn);
+    const nested = new Section(owner, section.lock.borrow(), inner);
+    const scope = new Scope(nested, () => {
+      leave();
+      nested.lock.assertHeld();
+    });
+    if (nested.lock.isHeld) return scope;
+    leave();
+    // Released while it waited for its turn, or lost.
+    if (section.isOpen) nested.lock.assertHeld();
+    if (observed !== undefined) observed.nested = false;
   }
+  return undefined;
+}
+
+/** Why a call cannot be nested in a section that holds some of its keys. */
+function problemOf({ keys, options }: LockRequest, section: Section): string | undefined {
+  const { mode: held, places, keys: heldKeys } = section.lock;
+  if (!section.covers(keys))
+    return (
+      `inside a section that holds only ${quoteKeys(heldKeys)}. ` +
+      'Locks that are acquired one after the other can wait for each other indefinitely: acquire all of them in the outer call.'
+    );
+  if (!options.reentrant)
+    return 'with reentrant: false (runOnce always sets it) inside a section that holds it: waiting would never end.';
+  if (held === 'exclusive') return undefined;
+  if (held !== options.mode)
+    return (
+      `as '${options.mode}' inside a section that holds it as '${held}', together with other callers. Waiting for them ` +
+      `could last indefinitely, because one of them may do the same. Request the mode that you need in the outer call.`
+    );
+  if (options.places > places)
+    return (
+      `with ${String(options.places)} places inside a section that holds ${String(places)} of them. Waiting for ` +
+      'more could last indefinitely, because other callers may do the same. Take as many as you need in the outer call.'
+    );
   return undefined;
 }
 
