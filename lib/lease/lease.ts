@@ -309,7 +309,7 @@ export class Lease implements LeaseReference, Linked<Lease> {
     this.#status = 'jeopardy';
   }
 
-  /** Its holder ends it. After `'detached'`, the process that attaches it holds the keys. */
+  /** The lease is over. After `'detached'`, the process that attaches it holds the keys. */
   end(status: 'released' | 'detached' | 'lost'): void {
     this.#status = status;
     this.look?.cancel();

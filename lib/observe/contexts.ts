@@ -15,10 +15,6 @@ export interface LockSubject {
   readonly method?: string | undefined;
 }
 
-/** The `places` of a subject, if it takes several. */
-export const inPlaces = ({ places }: { readonly places: number }): Pick<LockSubject, 'places'> =>
-  places === 1 ? {} : { places };
-
 /**
  * The message of `holdfast:acquire`. Properties that are not `readonly` are set when they are known, at the end at the
  * latest.
