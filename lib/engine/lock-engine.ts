@@ -31,7 +31,7 @@ import type { Scope } from '../sections/scope.js';
 import { Section } from '../sections/section.js';
 import { streamKindOf } from '../sections/stream-kind.js';
 import type { StoreHealth } from '../store/lock-store.js';
-import { unhealthy } from '../store/unhealthy.js';
+import { unhealthy } from '../store/lock-store.js';
 import { within } from '../time/clock.js';
 import type { Runtime } from '../time/runtime.js';
 import { attach } from './attach.js';

@@ -271,3 +271,10 @@ export interface LockStore extends LeaseStore {
    */
   setLimit(key: string, limit: number | undefined): Promise<SetLimitOutcome>;
 }
+
+/** The health of a store that grants no locks, and that tells nothing of its servers. */
+export const unhealthy = (problem: string | undefined): StoreHealth => ({
+  nodes: [{ node: 'store', reachable: false, quarantinedForMs: 0, problem }],
+  quorum: 1,
+  hasQuorum: false,
+});

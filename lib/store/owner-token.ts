@@ -85,6 +85,6 @@ export const digestOf = (token: string): string => createHash('sha256').update(t
 /** Names a lease to operators. It is too short to prove anything. */
 export const leaseIdOf = (token: string): string => digestOf(token).slice(0, 12);
 
-/** What messages call the place of a token: 32 of its 122 random bits, which prove nothing. Scripts make the same (`places.ts`). */
+/** What messages call the place of a token: 32 of its 122 random bits, which prove nothing. Scripts make the same (`places.lua`). */
 export const tailOf = (token: string): string =>
   /^holdfast:([^:*]*)/.exec(token)?.[1]?.slice(-8) ?? '';

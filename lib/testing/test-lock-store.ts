@@ -12,8 +12,8 @@ import type {
   StoreHealth,
   Unavailable,
 } from '../store/lock-store.js';
+import { unhealthy } from '../store/lock-store.js';
 import type { OnceReference, OnceStore } from '../store/once-store.js';
-import { unhealthy } from '../store/unhealthy.js';
 import { MemoryLockStore } from '../store/memory/memory-lock-store.js';
 
 const FAILURE: NodeFailure = {

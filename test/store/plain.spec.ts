@@ -4,7 +4,7 @@ import { LockService, type Lock } from 'nestjs-holdfast';
 import type { AcquireOutcome, ReleaseOutcome } from '../../lib/store/lock-store.js';
 import { newOwnerToken } from '../../lib/store/owner-token.js';
 import type { LockStore } from '../../lib/store/lock-store.js';
-import { tokenOf } from '../../lib/store/redis/scripts/fence.js';
+import { tokenOf } from '../../lib/store/redis/scripts/script.js';
 import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
 import { give, take } from '../../lib/store/redis/scripts/plain.js';
 import { systemRuntime } from '../../lib/time/runtime.js';

@@ -99,7 +99,7 @@ export function pairsIn(value: unknown): readonly (readonly [string, number])[] 
   return flat.flatMap((member, i) => (i % 2 === 0 ? [[member, Number(flat[i + 1])] as const] : []));
 }
 
-/** The places of a holder that takes several, as `holders.ts` writes it. */
+/** The places of a holder that takes several, as `holders.lua` writes it. */
 const SHADOW = '+';
 
 /** The longest of them ends when the set does; the others by so much earlier. */
@@ -114,7 +114,7 @@ export function holdersIn(
     .filter(({ remainingMs }) => remainingMs > 0);
 }
 
-/** As `places.ts` writes it. */
+/** As `places.lua` writes it. */
 export function placeIn(member: string, ticket: number): FoundKey['line'] {
   const [, token, channel] = /^(\S+) \d+ ([^\n]+)/.exec(member) ?? [];
   if (token === undefined || channel === undefined) return [];

@@ -277,7 +277,7 @@ function lookAt(node: Server, key: string): Promise<FoundKey> {
       ['pttl', holders],
       ['hmget', once, 'state', 'attempt', 'text'],
       ['pttl', once],
-      ['get', `${holders}:limit`], // as `holders.ts` names it
+      ['get', `${holders}:limit`], // as `holders.lua` names it
     ],
     ([holder, leftMs, token, places, tokens, togetherMs, marks, markedMs, limit]) => {
       if (typeof leftMs !== 'number') return undefined;

@@ -173,7 +173,7 @@ export class RedisStore extends Server implements LockStore {
   }
 }
 
-/** What scripts send to those in line (`notify` in `scripts/places.ts`): `<tail of the token, or id> <ms> <main key>`. */
+/** What scripts send to those in line (`notify` in `lua/includes/places.lua`): `<tail of the token, or id> <ms> <main key>`. */
 const CALL = /^(\S+) (\d+) (.*)$/s;
 
 /**

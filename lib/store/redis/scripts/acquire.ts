@@ -1,8 +1,6 @@
 // Longer than other files: Lua cannot be divided where one step reads what another writes, and the codec stands beside its script.
 import type { AcquireRequest, Granted, Held, Unavailable } from '../../lock-store.js';
 import { isOwnerToken } from '../../owner-token.js';
-import { isFromClock, tokenOf } from './fence.js';
-import { isCount, isPttl, ticketOf } from './numbers.js';
 import {
   callOn,
   luaText,
@@ -12,6 +10,11 @@ import {
   type ServerFacts,
   type Verb,
   lineArgument,
+  isFromClock,
+  tokenOf,
+  isCount,
+  isPttl,
+  ticketOf,
 } from './script.js';
 
 /** What one script is asked for. */

@@ -1,6 +1,14 @@
 import type { ExtendOutcome, LeaseRenewal, Unavailable } from '../../lock-store.js';
-import { isCount } from './numbers.js';
-import { callOn, luaText, orEmpty, putsBack, script, type Verb, lineArgument } from './script.js';
+import {
+  callOn,
+  luaText,
+  orEmpty,
+  putsBack,
+  script,
+  type Verb,
+  lineArgument,
+  isCount,
+} from './script.js';
 
 /** One key of one lease. */
 export interface KeyRenewal extends Omit<LeaseRenewal, 'keys' | 'validForMs'> {

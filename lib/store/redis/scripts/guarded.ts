@@ -1,6 +1,5 @@
 import type { WriteOutcome, WriteRequest } from '../../lock-store.js';
-import { isCount } from './numbers.js';
-import { callOn, luaText, script, type Verb } from './script.js';
+import { callOn, luaText, script, type Verb, isCount } from './script.js';
 
 interface GuardedCall extends WriteRequest {
   /** What the commands read and write, as far as that is known. */

@@ -5,8 +5,7 @@ import type {
   FinishOutcome,
   OnceReference,
 } from '../../once-store.js';
-import { isCount } from './numbers.js';
-import { script, type ServerFacts, type Verb, luaText } from './script.js';
+import { script, type ServerFacts, type Verb, luaText, isCount } from './script.js';
 
 /** Both with their only key. */
 export type BeginCall = Omit<BeginRequest, 'key' | 'fencingToken'> & {

@@ -1,8 +1,16 @@
 import type { Unavailable } from '../../lock-store.js';
 import { refusal, type Vote } from './acquire.js';
-import { isFromClock, tokenOf } from './fence.js';
-import { isCount, isPttl } from './numbers.js';
-import { PROPOSAL_BOUND_US, script, type Script, type ServerFacts, luaText } from './script.js';
+import {
+  PROPOSAL_BOUND_US,
+  script,
+  type Script,
+  type ServerFacts,
+  luaText,
+  isFromClock,
+  tokenOf,
+  isCount,
+  isPttl,
+} from './script.js';
 
 /** What one request gives to a call that it may share with others. */
 export interface Share {

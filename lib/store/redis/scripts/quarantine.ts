@@ -1,5 +1,4 @@
-import { isCount } from './numbers.js';
-import { luaText, script, type Verb } from './script.js';
+import { luaText, script, type Verb, isCount } from './script.js';
 
 interface QuarantineCall {
   /** A server without an epoch key never granted anything, instead of having lost everything. */

@@ -1,6 +1,5 @@
 import type { LeaseRequest, Unavailable } from '../../lock-store.js';
-import { isCount } from './numbers.js';
-import { luaText, partsOf, script, type Verb, lineArgument } from './script.js';
+import { luaText, partsOf, script, type Verb, lineArgument, isCount } from './script.js';
 
 interface RaiseFenceCall extends LeaseRequest {
   readonly fencingToken: number;

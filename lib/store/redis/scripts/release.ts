@@ -1,4 +1,3 @@
-import { isCount } from './numbers.js';
 import {
   callOn,
   luaText,
@@ -8,6 +7,7 @@ import {
   trimmed,
   type Verb,
   lineArgument,
+  isCount,
 } from './script.js';
 
 export interface ReleaseCall {

@@ -132,3 +132,38 @@ export function luaText(file: string): string {
     });
   return read(file);
 }
+
+/**
+ * So far a token may be ahead of the clock that turns count on from it, in us. The shortest TTL is longer: when the lease of a
+ * holder that died is over, the clock is past all of its turns.
+ */
+const AHEAD_OF_TURNS_US = 20_000;
+
+/** Whether turns may count on from a token that was granted when the clock showed this. */
+export const isFromClock = (token: number, clockUs: number): boolean =>
+  token - clockUs <= AHEAD_OF_TURNS_US;
+
+/** The token of a grant whose fence is behind the clock: the clock, or a proposal that is ahead of it by no more than the bound. */
+export const tokenOf = (clockUs: number, proposal: number): number =>
+  proposal > clockUs && proposal - clockUs <= PROPOSAL_BOUND_US ? proposal : clockUs;
+
+/**
+ * What numbers in replies have to be. A server that lies, or another program that answers in its place, must not have
+ * us count with NaN.
+ */
+
+/** Clients make doubles of larger integers, and neighbours become equal. */
+export const isCount = (value: unknown): value is number =>
+  Number.isSafeInteger(value) && (value as number) >= 0;
+
+/**
+ * A PTTL. It is negative for a key without a TTL, and for a key that is gone. Other software may give a key one that is
+ * larger than any count.
+ */
+export const isPttl = (value: unknown): value is number => Number.isInteger(value);
+
+/** The ticket of a place in line, if that is one. */
+export function ticketOf(text: unknown): number | undefined {
+  const ticket = typeof text === 'string' && text !== '' ? Number(text) : NaN;
+  return Number.isFinite(ticket) ? ticket : undefined;
+}

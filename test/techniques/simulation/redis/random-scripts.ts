@@ -1,7 +1,7 @@
 import { MARK } from '../../../../lib/store/owner-token.js';
 import type { Random } from '../../faults/random.js';
 import { epochName } from '../../../../lib/store/redis/scripts/key-names.js';
-import { tokenOf } from '../../../../lib/store/redis/scripts/fence.js';
+import { tokenOf } from '../../../../lib/store/redis/scripts/script.js';
 import type { Share } from '../../../../lib/store/redis/scripts/plain.js';
 import type { Script, ScriptCall } from '../../../../lib/store/redis/scripts/script.js';
 import type { ModelCommand } from './model.js';
