@@ -178,12 +178,12 @@ export class Recorder {
 
   /** Publishes a release that the store is asked for. */
   release<Outcome extends { readonly status: 'released' | 'not-held' | 'unavailable' }>(
-    { subject }: RecordedLock,
+    lock: RecordedLock,
     heldMs: number,
     ask: () => Promise<Outcome>,
   ): Promise<Outcome> {
     if (!RELEASE.hasSubscribers) return ask();
-    const context: ReleaseContext = { ...this.#signature, ...subject, heldMs };
+    const context: ReleaseContext = { ...this.#signature, ...lock.subject, heldMs };
     return traced(RELEASE, context, ask, ({ status }) => {
       context.outcome = status === 'not-held' ? 'lost' : status;
     });
