@@ -23,6 +23,7 @@ export function resolveOptions(options: LockModuleOptions): ResolvedOptions {
   refuseNoOptions(options);
   const { redis, store, maxClockStepMs, ...values } = checkedOptions(LOCK_MODULE, options);
   const location = locationOf({ redis, store }, options);
+  refuseClusterInQuorum(location);
   const { credentials, restartGuard, replicas, nodeTimeoutMs } = values;
   if (credentials !== undefined && location.kind !== 'redis') throw onlyRedis('credentials');
   if (restartGuard !== undefined) checkRestartGuard(location);
@@ -56,9 +57,20 @@ export function ttlWithin(ttlMs: number, guard: Values['restartGuard']): number 
   );
 }
 
+const hasCluster = (location: Location & { readonly kind: 'redis' }): boolean =>
+  location.redis.some((node) => isRedisClient(node) && node.isCluster);
+
+function refuseClusterInQuorum(location: Location): void {
+  if (location.kind !== 'redis' || location.redis.length === 1 || !hasCluster(location)) return;
+  throw new LockConfigurationError(
+    'Option "redis" lists a Redis Cluster among several masters. Each master of a quorum is one server: give the Cluster alone, or ' +
+      'independent servers.',
+  );
+}
+
 function checkRestartGuard(location: Location): void {
   if (location.kind !== 'redis') throw onlyRedis('restartGuard');
-  if (location.redis.some((node) => isRedisClient(node) && node.isCluster)) {
+  if (hasCluster(location)) {
     throw new LockConfigurationError(
       'Option "restartGuard" does not work on a Redis Cluster: a key that tells a restart would be needed in every slot. Leave it out, ' +
         'and give "replicas" there.',

@@ -1,5 +1,4 @@
 import { describe, expect, it } from '@jest/globals';
-import { Cluster } from 'ioredis';
 import {
   LockConfigurationError,
   LockLostError,
@@ -18,9 +17,7 @@ import { releaseScript } from '../../../lib/store/redis/scripts/release.js';
 import { openStore, request } from '../../store/open-store.js';
 import { eventually } from '../../support/eventually.js';
 import { sendOnce } from '../../support/own-connection.js';
-import { RedisCluster } from '../../support/redis-cluster.js';
 import type { RedisServer } from '../../support/redis-server.js';
-import { share } from '../../support/soak.js';
 import {
   LIMIT_MS,
   MINUTE_MS,
@@ -318,31 +315,6 @@ describe('a quorum: nodes that are silent, slow or down', () => {
     await sendOnce(late.port, ['PING']);
     await expectNothingLeftOn([third]);
   });
-
-  it(
-    'TR-05 also when the node is a Cluster, which votes slot by slot',
-    async () => {
-      const [first, second] = three();
-      const cluster = await RedisCluster.start();
-      const client = new Cluster(cluster.startupNodes, { lazyConnect: true });
-      try {
-        const redis = [urlOf(first), urlOf(second), client];
-        const locks = new LockService({ redis, ttl: MINUTE_MS });
-        services.push(locks);
-        await locks.open();
-        for (let round = 0; round < share(30, 100); round += 1) {
-          const keys = Array.from({ length: 4 + (round % 3) }, (_, index) => `${round}:${index}`);
-          await locks.run(keys, () => undefined);
-        }
-        await expectNothingLeftOn(cluster.nodes);
-      } finally {
-        await Promise.all(services.splice(0).map((service) => service.shutdown(0)));
-        client.disconnect();
-        await cluster.stop();
-      }
-    },
-    MINUTE_MS,
-  );
 
   it('TR-04 nor when the service shuts down', async () => {
     const [, , silent] = three();

@@ -329,14 +329,16 @@ describe('restartGuard and replicas', () => {
     }
   });
 
-  it('restartGuard is refused on a Redis Cluster, alone or in a list', async () => {
+  it('a Redis Cluster is refused among several masters, and as the only Redis with restartGuard', async () => {
     const cluster = new Cluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true });
-    for (const place of [cluster, ['redis://a', cluster, 'redis://c']]) {
-      expect(await failureOf({ redis: place, restartGuard: { maxTtl: '1m' } })).toBe(
-        'Option "restartGuard" does not work on a Redis Cluster: a key that tells a restart would be needed in every slot. Leave it out, ' +
-          'and give "replicas" there.',
-      );
-    }
+    expect(await failureOf({ redis: ['redis://a', cluster, 'redis://c'] })).toBe(
+      'Option "redis" lists a Redis Cluster among several masters. Each master of a quorum is one server: give the Cluster alone, or ' +
+        'independent servers.',
+    );
+    expect(await failureOf({ redis: cluster, restartGuard: { maxTtl: '1m' } })).toBe(
+      'Option "restartGuard" does not work on a Redis Cluster: a key that tells a restart would be needed in every slot. Leave it out, ' +
+        'and give "replicas" there.',
+    );
     cluster.disconnect();
   });
 
