@@ -166,7 +166,9 @@ export class WaitingLine {
   /** Asks the store once, does what the reply demands, and asks again when it is time for that. */
   #ask(request: LockRequest): void {
     this.#dirty = false;
-    const hearing = this.#deps.releases.isOpen;
+    // Over several masters, the first request names no place: that is asked for when it was refused.
+    const isFirst = this.#deps.store.isQuorum === true && this.#lastOutcome === undefined;
+    const hearing = this.#deps.releases.isOpen && !isFirst;
     if (!this.#standsInOrder()) this.#token = this.#deps.requests.newToken(request.options);
     // A line with a place names it even while it is not subscribed, or the grant would leave the place behind.
     const place = hearing || this.#place ? this.#placeFor(request) : undefined;

@@ -220,6 +220,8 @@ export type ReleaseListener = (key?: string, call?: LineCall) => void;
  * granted, and makes them a lease of its TTL.
  */
 export interface LeaseStore {
+  /** Several masters vote. A master that is slow may write a place in line down after its caller was granted the lock. */
+  readonly isQuorum?: true;
   /** Connects. Resolves when the store replied or its time limit is over. Never rejects for an outage. */
   open(): Promise<void>;
   acquire(request: AcquireRequest): Promise<AcquireOutcome>;

@@ -31,6 +31,7 @@ import { extendOutcome, mergedKey, releaseOutcome } from './votes.js';
  * hold across the majority.
  */
 export class QuorumStore implements LeaseStore, Pick<LockStore, 'admin'> {
+  readonly isQuorum = true;
   readonly admin: RedisAdminStore;
   readonly #options: RedisNodeOptions;
   readonly #voters: readonly Voter[];
