@@ -38,7 +38,7 @@ export const HOLDING: readonly PlantedBug[] = [
     name: 'renewal-from-the-answer',
     file: 'lib/lease/renewals.ts',
     find: 'lease.renewed(sent.sentAt, sent.ttlMs);',
-    replace: 'lease.renewed(this.#deps.scheduler.runtime.now(), sent.ttlMs);',
+    replace: 'lease.renewed(this.#foundation.scheduler.runtime.now(), sent.ttlMs);',
     profile: 'line',
     explanation:
       'The validity after a renewal counts from when the reply arrived, not from when the request was sent.',

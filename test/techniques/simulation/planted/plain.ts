@@ -73,8 +73,8 @@ export const PLAIN_CASE: readonly PlantedBug[] = [
   {
     name: 'turns-faster-than-the-clock',
     file: LEASE,
-    find: 'this.#isFromClock && this.turns <= usSince / 2 ?',
-    replace: 'this.#isFromClock && usSince > -1 ?',
+    find: 'this.#granted.isFromClock === true && this.turns <= usSince / 2;',
+    replace: 'this.#granted.isFromClock === true;',
     profile: 'line',
     explanation: 'The fencing tokens of turns may be ahead of the clock.',
     breaks: 'the last token of the key + 1, and the clock of Redis in microseconds',
@@ -82,8 +82,8 @@ export const PLAIN_CASE: readonly PlantedBug[] = [
   {
     name: 'turns-from-any-token',
     file: LEASE,
-    find: 'this.#isFromClock && this.turns <= usSince / 2 ?',
-    replace: '(this.#isFromClock || usSince > -1) && this.turns <= usSince / 2 ?',
+    find: 'this.#granted.isFromClock === true && this.turns <= usSince / 2;',
+    replace: 'this.turns <= usSince / 2;',
     profile: 'line',
     explanation:
       'Turns have tokens above one that was ahead of the clock, which the store does not know.',
@@ -101,8 +101,8 @@ export const PLAIN_CASE: readonly PlantedBug[] = [
   {
     name: 'turns-ended-plainly',
     file: LEASE,
-    find: 'return this.#isPlain && this.turns === 1;',
-    replace: 'return this.#isPlain;',
+    find: 'return this.#granted.isPlain === true && this.turns === 1;',
+    replace: 'return this.#granted.isPlain === true;',
     profile: 'line',
     explanation: 'The release after turns does not raise the fence to the token of the last one.',
     breaks: GROWS,
