@@ -130,8 +130,8 @@ export class LockFencedError extends LockError {
       keys,
       clientMessage: 'This was changed by another request meanwhile. Nothing was changed now.',
       detail:
-        `A write to ${resource}${under} was refused: its fencing token, ${String(fencingToken)}, is smaller than one that was seen there. ` +
-        'A later holder of the lock wrote that.',
+        `A write to ${resource}${under} was refused: its fencing token, ${String(fencingToken)}, is smaller than one that was ` +
+        'seen there. A later holder of the lock wrote that.',
       cause,
     });
     this.fencingToken = fencingToken;

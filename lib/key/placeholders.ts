@@ -44,7 +44,7 @@ export interface KeyPath {
   readonly segments: readonly string[];
 }
 
-/** Where the value of a placeholder is read from. */
+/** The place that the value of a placeholder is read from. */
 export interface Location {
   readonly from: 'argument' | 'rest' | 'request' | 'fire-time' | 'class';
   /** What is read: of a part of the request without `request` before it. */
@@ -231,7 +231,9 @@ export function readerOf({ from, path, start }: Location, what: string): (call: 
       // Not into strings: for ?ids=42 the path <query.ids.0> would find the letter "4".
       if (typeof value !== 'object' || value === null)
         throw new LockKeyError({
-          problem: `${what} is undefined, because ${placeholder(path, depth)} is ${describeValue(value)}. Make sure that it is set before the call.`,
+          problem:
+            `${what} is undefined, because ${placeholder(path, depth)} is ${describeValue(value)}. ` +
+            'Make sure that it is set before the call.',
           fromRequest: request !== undefined,
           what,
         });

@@ -69,8 +69,8 @@ export function parseNamedTemplate(template: unknown, where: string): (values: u
   for (const name of insides) {
     if (isPlainName(name)) continue;
     throw wrong(
-      `has <${name}>, but the placeholders of a definition must be plain names, such as <orderId>: a definition is also used without a request. ` +
-        'Give the value a name of its own.',
+      `has <${name}>, but the placeholders of a definition must be plain names, such as <orderId>: a definition is also ` +
+        'used without a request. Give the value a name of its own.',
     );
   }
   const isOne = new Set(insides).size === 1;

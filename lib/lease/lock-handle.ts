@@ -93,8 +93,8 @@ export class LockHandle implements DetachableLock {
     // For JavaScript: the type of the lock of a section has no `detach`.
     if (this.#sections > 0)
       throw new LockConfigurationError(
-        `The lock of ${quoteKeys(this.keys)} cannot be detached: the run(), @WithLock, @RunOnce or @Leader that it belongs to releases it at ` +
-          'its end. Take it with acquire(), and detach that.',
+        `The lock of ${quoteKeys(this.keys)} cannot be detached: the run(), @WithLock, @RunOnce or @Leader that it belongs to ` +
+          'releases it at its end. Take it with acquire(), and detach that.',
       );
     const { ttl } = optionsOf<DetachOptions>('detach', options);
     return this.#keeper.detach(this.lease, ttl);

@@ -16,13 +16,13 @@ export interface LockOrigin {
 export const lockNameOf = (origin: LockOrigin | undefined): string | undefined =>
   origin?.template ?? (origin?.method === undefined ? origin?.byHand : `of ${origin.method}`);
 
-/** Where a call for a lock comes from. */
+/** The origin of a call for a lock. */
 export interface CallOrigin {
   /** The decorated method, if it is one. */
   readonly origin?: LockOrigin | undefined;
-  /** Where the lock is asked for, if that is known. */
+  /** The line of code that asks for the lock, if it is known. */
   readonly site?: CallSite | undefined;
-  /** Ends the wait for the lock, in place of that of the options. */
+  /** Ends the wait for the lock, instead of that of the options. */
   readonly signal?: AbortSignal | undefined;
   /** The limit of the key may change while it is held: the store is asked who is next. */
   readonly isAdjustable?: boolean | undefined;

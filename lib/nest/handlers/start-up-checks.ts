@@ -8,7 +8,7 @@ import { isGateway, isRoute, PATTERN } from './own-answers.js';
 
 const OF_GATEWAYS: readonly unknown[] = ['afterInit', 'handleConnection', 'handleDisconnect'];
 
-/** Where `@nestjs/bullmq` notes that a method listens to its emitters. */
+/** The metadata by which `@nestjs/bullmq` knows that a method listens to its emitters. */
 const OF_EMITTERS = [
   ['bullmq:worker_events_metadata', '@OnWorkerEvent()'],
   ['bullmq:queue_events_metadata', '@OnQueueEvent()'],
@@ -31,8 +31,8 @@ export function refuseUnfit(instance: object, locked: LockedMethod): void {
   const calls = ignored(instance, propertyKey, noted);
   if (calls !== undefined)
     throw new LockConfigurationError(
-      `${where}: Nest calls ${calls} without looking what becomes of it, so a refused lock would end the process. Lock inside of it, with ` +
-        'tryRun() or run() in a try block.',
+      `${where}: Nest calls ${calls} without looking what becomes of it, so a refused lock would end the process. Lock inside of it, ` +
+        'with tryRun() or run() in a try block.',
     );
   if (noted(PATTERN) !== undefined || noted(MESSAGE) !== undefined)
     for (const template of locked.templates) template.checkHandler();

@@ -82,7 +82,7 @@ local function grant_next_at(i, mine, before) grant_next(KEYS[i], KEYS[i + 2], K
 
 local keep_ms, limit_ms, before_first = tonumber(ARGV[10]), tonumber(ARGV[11]), tonumber(ARGV[12])
 -- As a claim: no caller works under it, so the fence stays.
-local function keep(j)
+local function keep_key(j)
   if member ~= '' then redis.pcall('ZREM', KEYS[j + 2], member) end
   local kept = pcall(add_holder, KEYS[j], KEYS[j + 3], token, keep_ms, phase_of(KEYS[j], KEYS[j + 3], mode))
   return kept
@@ -105,7 +105,7 @@ for i = 1, last, 4 do
     -- Refused at its first key, it keeps what it holds. At a later one, it keeps the keys before that one, if it asks for that, or none.
     local kept = keep_ms and in_order and i > 1 and place ~= '' and now - since < limit_ms * 1000
     for j = 1, i > 1 and last or 0, 4 do
-      if kept and j < i and (j > 1 or before_first <= (i + 3) / 4 - 2) then kept = keep(j)
+      if kept and j < i and (j > 1 or before_first <= (i + 3) / 4 - 2) then kept = keep_key(j)
       elseif j ~= i and (remove_holder(KEYS[j], KEYS[j + 3], token) or j < i and has_line[j]) and in_order then grant_next_at(j, token) end
     end
     return { 0, now, (i + 3) / 4, pttl, string.match(holder, '^%S*'), place, since, kept and 1 or 0, other_limits[token] }

@@ -14,7 +14,8 @@ for i = 1, #KEYS, 4 do
   if redis.call('EXISTS', KEYS[i + 2], KEYS[i + 3]) == 0 then
     local last, proposal = redis.pcall('GET', KEYS[i + 1]), ARGV[i + 3]
     if proposal ~= '' and proposal - clock > 0 and proposal - clock <= PROPOSAL_BOUND_US then fence = proposal end
-    if (not last or #last == 16 and not string.find(last, '%D') and last - fence < 0) and redis.call('SET', KEYS[i], ARGV[i], 'NX', 'PX', ARGV[i + 1]) then
+    local is_behind = not last or #last == 16 and not string.find(last, '%D') and last - fence < 0
+    if is_behind and redis.call('SET', KEYS[i], ARGV[i], 'NX', 'PX', ARGV[i + 1]) then
       redis.call('SET', KEYS[i + 1], fence, 'PX', ARGV[i + 2])
       reply = clock
     else

@@ -258,7 +258,7 @@ function problemWith(
   const elsewhere = dataKeys.find((key) => calculateSlot(key) !== slot);
   if (elsewhere === undefined) return undefined;
   return (
-    `"${elsewhere}" does not lie in the slot of the lock, and on a Cluster one step cannot see both. Put the hash tag of the lock into its ` +
-    `name: "{${hashTagOf(first)}}:…".`
+    `"${elsewhere}" does not lie in the slot of the lock, and on a Cluster one step cannot see both. Put the hash tag of the ` +
+    `lock into its name: "{${hashTagOf(first)}}:…".`
   );
 }

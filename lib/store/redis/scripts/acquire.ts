@@ -1,20 +1,19 @@
-// Longer than other files: Lua cannot be divided where one step reads what another writes, and the codec stands beside its script.
 import type { AcquireRequest, Granted, Held, Unavailable } from '../../lock-store.js';
 import { isOwnerToken } from '../../owner-token.js';
 import {
   callOn,
+  isCount,
+  isFromClock,
+  isPttl,
+  lineArgument,
   luaText,
   orEmpty,
   script,
+  ticketOf,
+  tokenOf,
   trimmed,
   type ServerFacts,
   type Verb,
-  lineArgument,
-  isFromClock,
-  tokenOf,
-  isCount,
-  isPttl,
-  ticketOf,
 } from './script.js';
 
 /** What one script is asked for. */

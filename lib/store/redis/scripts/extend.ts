@@ -1,13 +1,13 @@
 import type { ExtendOutcome, LeaseRenewal, Unavailable } from '../../lock-store.js';
 import {
   callOn,
+  isCount,
+  lineArgument,
   luaText,
   orEmpty,
   putsBack,
   script,
   type Verb,
-  lineArgument,
-  isCount,
 } from './script.js';
 
 /** One key of one lease. */

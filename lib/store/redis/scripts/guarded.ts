@@ -1,5 +1,5 @@
 import type { WriteOutcome, WriteRequest } from '../../lock-store.js';
-import { callOn, luaText, script, type Verb, isCount } from './script.js';
+import { callOn, isCount, luaText, script, type Verb } from './script.js';
 
 interface GuardedCall extends WriteRequest {
   /** What the commands read and write, as far as that is known. */

@@ -5,7 +5,7 @@ import type {
   FinishOutcome,
   OnceReference,
 } from '../../once-store.js';
-import { script, type ServerFacts, type Verb, luaText, isCount } from './script.js';
+import { isCount, luaText, script, type ServerFacts, type Verb } from './script.js';
 
 /** Both with their only key. */
 export type BeginCall = Omit<BeginRequest, 'key' | 'fencingToken'> & {

@@ -1,15 +1,15 @@
 import type { Unavailable } from '../../lock-store.js';
 import { refusal, type Vote } from './acquire.js';
 import {
+  isCount,
+  isFromClock,
+  isPttl,
+  luaText,
   PROPOSAL_BOUND_US,
   script,
+  tokenOf,
   type Script,
   type ServerFacts,
-  luaText,
-  isFromClock,
-  tokenOf,
-  isCount,
-  isPttl,
 } from './script.js';
 
 /** What one request gives to a call that it may share with others. */

@@ -1,4 +1,4 @@
-import { luaText, script, type Verb, isCount } from './script.js';
+import { isCount, luaText, script, type Verb } from './script.js';
 
 interface QuarantineCall {
   /** A server without an epoch key never granted anything, instead of having lost everything. */

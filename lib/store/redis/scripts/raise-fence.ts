@@ -1,5 +1,5 @@
 import type { LeaseRequest, Unavailable } from '../../lock-store.js';
-import { luaText, partsOf, script, type Verb, lineArgument, isCount } from './script.js';
+import { isCount, lineArgument, luaText, partsOf, script, type Verb } from './script.js';
 
 interface RaiseFenceCall extends LeaseRequest {
   readonly fencingToken: number;

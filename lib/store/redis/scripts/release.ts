@@ -1,13 +1,13 @@
 import {
   callOn,
+  isCount,
+  lineArgument,
   luaText,
   orEmpty,
   putsBack,
   script,
   trimmed,
   type Verb,
-  lineArgument,
-  isCount,
 } from './script.js';
 
 export interface ReleaseCall {

@@ -112,13 +112,10 @@ export function trimmed(call: [number, ...(string | number)[]]): ScriptCall {
 /** An argument that may be missing. */
 export const orEmpty = (value: number | undefined): number | '' => value ?? '';
 
-/**
- * Further ahead of the server's clock no proposal is taken: a client that is mistaken must not carry the fences of all servers away.
- * In µs. Clocks that differ by more cost a second round trip for each grant, nothing else.
- */
+/** A server takes no proposal that is further ahead of its clock, in µs: as in `lua/includes/proposal-bound.lua`. */
 export const PROPOSAL_BOUND_US = 1_000_000;
 
-/** Stands for a file of `includes/`. The file is included once. */
+/** A line of this form stands for a file of `includes/`. A script includes each file once. */
 const INCLUDE = /^-- @include (\S+)\n/gm;
 
 /** The text of a file in `lua/`, with all that it includes. */
@@ -134,7 +131,7 @@ export function luaText(file: string): string {
 }
 
 /**
- * So far a token may be ahead of the clock that turns count on from it, in us. The shortest TTL is longer: when the lease of a
+ * Turns count on from a token that is ahead of the clock by at most this, in µs. The shortest TTL is longer: when the lease of a
  * holder that died is over, the clock is past all of its turns.
  */
 const AHEAD_OF_TURNS_US = 20_000;
@@ -148,11 +145,9 @@ export const tokenOf = (clockUs: number, proposal: number): number =>
   proposal > clockUs && proposal - clockUs <= PROPOSAL_BOUND_US ? proposal : clockUs;
 
 /**
- * What numbers in replies have to be. A server that lies, or another program that answers in its place, must not have
- * us count with NaN.
+ * A count in a reply. A server that lies must not make us count with NaN. Clients make doubles of larger integers, and neighbours
+ * become equal.
  */
-
-/** Clients make doubles of larger integers, and neighbours become equal. */
 export const isCount = (value: unknown): value is number =>
   Number.isSafeInteger(value) && (value as number) >= 0;
 

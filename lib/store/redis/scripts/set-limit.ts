@@ -1,5 +1,5 @@
 import type { SetLimitOutcome } from '../../lock-store.js';
-import { callOn, luaText, orEmpty, script, type Verb, lineArgument } from './script.js';
+import { callOn, lineArgument, luaText, orEmpty, script, type Verb } from './script.js';
 
 interface SetLimitCall {
   /** The only key. */

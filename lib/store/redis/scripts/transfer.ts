@@ -1,5 +1,5 @@
 import type { TransferOutcome, TransferRequest } from '../../lock-store.js';
-import { callOn, luaText, script, trimmed, type Verb, lineArgument, isCount } from './script.js';
+import { callOn, isCount, lineArgument, luaText, script, trimmed, type Verb } from './script.js';
 
 /**
  * Gives a lease another owner token, with a TTL of its own. All keys are read before one is changed. Later requests of

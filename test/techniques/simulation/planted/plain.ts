@@ -18,8 +18,8 @@ export const PLAIN_CASE: readonly PlantedBug[] = [
   {
     name: 'fence-overlooked-by-take',
     file: 'lib/store/redis/lua/take.lua',
-    find: 'and last - fence < 0)',
-    replace: 'and last - fence < 1e15)',
+    find: 'and last - fence < 0',
+    replace: 'and last - fence < 1e15',
     profile: 'line',
     explanation: 'The script `take` grants the clock as a token, even if the fence is ahead of it.',
     breaks: GROWS,

@@ -25,7 +25,8 @@
 ]]
 -- How many places a script reads at once.
 local MOST_PLACES = 500
--- How many callers are notified to ask later, in case those before them do not use their claims: this many processes may be frozen in a row.
+-- How many callers are notified to ask later, in case those before them do not use their claims. So many processes may be frozen in a
+-- row.
 local MOST_WARNED = 3
 -- To find those, it looks at this many places first, and at MOST_PLACES if all of their processes have died.
 local MOST_ASKED = 10
