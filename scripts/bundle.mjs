@@ -1,7 +1,7 @@
 /**
  * The second half of `npm run build`: makes few files of what the compiler wrote to `build/`, and puts them into the `dist/` of a package:
- * `node scripts/bundle.mjs .` or `packages/cli`. Node reads one file much faster than two hundred. Names and lines stay as they are, so that
- * a stack trace can be read; comments go, but not those of the declarations, which an editor shows.
+ * `node scripts/bundle.mjs .` or `packages/cli`. Node reads one file much faster than two hundred. Names and lines stay as they are, so
+ * that a stack trace can be read; comments go, but not those of the declarations, which an editor shows.
  */
 import { copyFile, readdir, readFile, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';

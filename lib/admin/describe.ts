@@ -54,7 +54,8 @@ export const unresponsiveOf = (
 
 /** One row of a list: what a description says in short. */
 export function summarized(found: FoundKey, knowledge: Knowledge): LockSummary {
-  const { key, state, mode, holders, line, once } = described(found, knowledge);
+  // A list says of a line only how long it is.
+  const { key, state, mode, holders, once } = described({ ...found, line: [] }, knowledge);
   const [first] = holders;
   return {
     key,
@@ -70,7 +71,7 @@ export function summarized(found: FoundKey, knowledge: Knowledge): LockSummary {
         : undefined,
     }),
     holders: holders.length,
-    waiting: line.length,
+    waiting: found.line.length,
     ...known({ once: once?.state }),
   };
 }

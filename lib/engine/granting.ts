@@ -105,7 +105,7 @@ export class Granting {
   /** What a call that cannot have the lock rejects with. The reason of a signal may be no error. */
   #failure(error: unknown, request: LockRequest, since: Instant): Error {
     const { recorder } = this.#parts;
-    if (error instanceof LockNotAcquiredError) {
+    if (error instanceof LockNotAcquiredError && recorder.isHeard('refused')) {
       const { retryAfterMs } = error;
       recorder.emit('refused', request, { retryAfterMs, waitedMs: this.#waitedMs(since) });
     }

@@ -43,6 +43,8 @@ interface Term {
   readonly number: number;
   readonly isHeld: () => boolean;
   readonly end: (reason: LeadEnd, error?: unknown) => void;
+  /** Resolves when its work has ended and its lock is released. */
+  readonly over: Promise<void>;
 }
 
 /**
@@ -56,8 +58,6 @@ export class Leadership implements AsyncDisposable {
   readonly #stopping = new AbortController();
   readonly #running: Promise<void>;
   #term: Term | undefined;
-  /** The last term. Resolves when its lock is released or lost. */
-  #leading: Promise<LeadEnd> | undefined;
 
   /** @internal */
   constructor(candidacy: Candidacy) {
@@ -84,8 +84,9 @@ export class Leadership implements AsyncDisposable {
    * leadership is released.
    */
   async stepDown(): Promise<void> {
-    this.#term?.end('stepped-down');
-    await this.#leading;
+    const term = this.#term;
+    term?.end('stepped-down');
+    await term?.over;
   }
 
   /** Releases the leadership, and stops being a candidate. Resolves when the work has ended. */
@@ -133,8 +134,7 @@ export class Leadership implements AsyncDisposable {
         continue;
       }
       refusals = 0;
-      this.#leading = this.#lead(scope);
-      const end = await this.#leading;
+      const end = await this.#lead(scope);
       if (end === 'failed') await this.#pause(backOffMs(AFTER_FAILURE, failures++));
       else {
         failures = 0;
@@ -150,6 +150,8 @@ export class Leadership implements AsyncDisposable {
     const controller = new AbortController();
     let ended!: (end: LeadEnded) => void;
     const end = new Promise<LeadEnded>((resolve) => (ended = resolve));
+    let leave!: () => void;
+    const over = new Promise<void>((resolve) => (leave = resolve));
     const term = lock.fencingToken;
     const finish = (reason: LeadEnd, error: unknown = abortError(name, reason)): void => {
       controller.abort(error);
@@ -160,6 +162,7 @@ export class Leadership implements AsyncDisposable {
       number: term,
       isHeld: () => !signal.aborted && lock.isHeld,
       end: finish,
+      over,
     };
     const forget = onAbort(lock.signal, () => {
       finish('lost', lock.signal.reason);
@@ -193,6 +196,7 @@ export class Leadership implements AsyncDisposable {
     // A release that failed was logged by the keeper, and a loss is what ended the term.
     await scope.finish().catch(() => undefined);
     this.#term = undefined;
+    leave();
     return ending.reason;
   }
 

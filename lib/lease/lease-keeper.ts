@@ -421,7 +421,7 @@ export class LeaseKeeper {
  * sent again, would keep them taken for a whole TTL.
  */
 function mayBeProlonged(lease: Lease): lease is Lease & { readonly renewing: Promise<unknown> } {
-  return lease.renewing !== undefined && lease.keepMs > 0;
+  return lease.renewing !== undefined && lease.keepMs > 0 && lease.status !== 'detached';
 }
 
 const isOutage = (outcome: { readonly status: string }): outcome is Unavailable =>

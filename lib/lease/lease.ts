@@ -328,10 +328,14 @@ export class Lease implements LeaseReference, Linked<Lease> {
 
   /** The error of a loss. */
   lossError(reason: LockLostReason): LockLostError {
+    return this.#foundation.present(this.loss(reason));
+  }
+
+  /** As `lossError`, as traces have it: without what the `errors` option adds. */
+  loss(reason: LockLostReason): LockLostError {
     const { keys, shownToken: fencingToken, lockName: lock } = this;
     const intervention = this.#loss?.intervention;
-    const error = new LockLostError({ keys, fencingToken, reason, intervention, lock });
-    return this.#foundation.present(error);
+    return new LockLostError({ keys, fencingToken, reason, intervention, lock });
   }
 
   /** The error of a request about it that the store did not confirm. */

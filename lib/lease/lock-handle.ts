@@ -12,15 +12,20 @@ import type { DetachableLock } from './lock.js';
 
 /** The handle of a lease: of a caller that took it by hand, or of a section. */
 export class LockHandle implements DetachableLock {
-  readonly lease: Lease;
+  readonly #lease: Lease;
   readonly #keeper: LeaseKeeper;
   /** The number of nested sections down to this handle; 0 for one by hand. A nested section borrows the lease of the one around it. */
   readonly #sections: number;
 
   constructor(lease: Lease, keeper: LeaseKeeper, sections = 0) {
-    this.lease = lease;
+    this.#lease = lease;
     this.#keeper = keeper;
     this.#sections = sections;
+  }
+
+  /** A getter, so that a logged lock does not show the owner token. */
+  get lease(): Lease {
+    return this.#lease;
   }
 
   get depth(): number {
@@ -34,59 +39,59 @@ export class LockHandle implements DetachableLock {
 
   /** Records for the trace that the work under the lock has failed. The section around a nested one may live with that. */
   failed(error: unknown): void {
-    const { hold } = this.lease;
+    const { hold } = this.#lease;
     if (!this.#isBorrowed && hold !== undefined && hold.outcome === undefined) hold.error ??= error;
   }
 
   get keys(): readonly string[] {
-    return this.lease.keys;
+    return this.#lease.keys;
   }
 
   get fencingToken(): number {
-    return this.lease.shownToken;
+    return this.#lease.shownToken;
   }
 
   get signal(): AbortSignal {
-    return this.lease.signal;
+    return this.#lease.signal;
   }
 
   get remainingMs(): number {
-    return this.isHeld ? this.lease.validForMs : 0;
+    return this.isHeld ? this.#lease.validForMs : 0;
   }
 
   get isHeld(): boolean {
-    return this.lease.isHeld;
+    return this.#lease.isHeld;
   }
 
   get mode(): HoldMode {
-    return this.lease.mode;
+    return this.#lease.mode;
   }
 
   /** How many of the places of a limit it takes; 1 without a limit. */
   get places(): number {
-    return this.lease.request.options.places;
+    return this.#lease.request.options.places;
   }
 
   /** Whether the work itself has released it. */
   get isReleased(): boolean {
-    return this.lease.status === 'released';
+    return this.#lease.status === 'released';
   }
 
   assertHeld(): void {
-    this.lease.assertHeld();
+    this.#lease.assertHeld();
   }
 
   async extend(ttl?: Duration): Promise<void> {
-    await this.#keeper.extend(this.lease, ttl);
+    await this.#keeper.extend(this.#lease, ttl);
   }
 
   stopRenewal(): void {
     // The next look at the lease finds no renewal to send.
-    this.lease.isRenewed = false;
+    this.#lease.isRenewed = false;
   }
 
   release(): Promise<boolean> {
-    return this.#isBorrowed ? Promise.resolve(this.isHeld) : this.#keeper.release(this.lease);
+    return this.#isBorrowed ? Promise.resolve(this.isHeld) : this.#keeper.release(this.#lease);
   }
 
   async detach(options?: DetachOptions): Promise<string> {
@@ -97,17 +102,17 @@ export class LockHandle implements DetachableLock {
           'releases it at its end. Take it with acquire(), and detach that.',
       );
     const { ttl } = optionsOf<DetachOptions>('detach', options);
-    return this.#keeper.detach(this.lease, ttl);
+    return this.#keeper.detach(this.#lease, ttl);
   }
 
   async guarded(commands: readonly WriteCommand[]): Promise<readonly unknown[]> {
     checkCommands(commands);
-    return this.#keeper.write(this.lease, commands);
+    return this.#keeper.write(this.#lease, commands);
   }
 
   /** The same lock for work nested in that of the holder. Such work cannot release it. */
   borrow(): LockHandle {
-    return new LockHandle(this.lease, this.#keeper, this.depth + 1);
+    return new LockHandle(this.#lease, this.#keeper, this.depth + 1);
   }
 
   /**

@@ -136,9 +136,9 @@ export class Renewals {
     else if (outcome.status === 'lost') this.#lost(lease, outcome.reason, sent);
     else if (outcome.status === 'extended') {
       lease.renewed(sent.sentAt, sent.ttlMs);
-      this.#foundation.recorder.emit('renewed', lease, {
-        remainingMs: remainingMs(lease, sent.now),
-      });
+      const { recorder } = this.#foundation;
+      if (recorder.isHeard('renewed'))
+        recorder.emit('renewed', lease, { remainingMs: remainingMs(lease, sent.now) });
       this.add(lease, sent.now);
     } else {
       this.#endanger(lease, outcome.nodes, sent.now);
@@ -169,8 +169,9 @@ export class Renewals {
   #endanger(lease: Lease, nodes: readonly NodeFailure[], now: Instant): void {
     const isNew = lease.status === 'held';
     lease.endanger();
+    if (!isNew) return;
     const facts = { remainingMs: remainingMs(lease, now), nodes };
-    if (isNew) this.#foundation.recorder.emit('jeopardy', lease, facts);
+    this.#foundation.recorder.emit('jeopardy', lease, facts);
   }
 }
 

@@ -24,6 +24,11 @@ import { began, ended, traced } from './traced.js';
 /** What an event tells besides its subject. */
 type Facts<Event> = Event extends unknown ? Omit<Event, keyof LockSubject | 'fencingToken'> : never;
 
+/** Whom an event is about. */
+type SubjectOf<Event> = Event extends { readonly fencingToken: unknown }
+  ? RecordedLock['subject']
+  : LockSubject;
+
 /** A call for a lock. */
 interface RecordedCall {
   readonly subject: LockSubject;
@@ -36,7 +41,7 @@ interface RecordedCall {
 interface RecordedLock {
   readonly subject: LockSubject & { readonly fencingToken: number };
   readonly isOver: boolean;
-  readonly lossError: (reason: LockLossReason) => LockLostError;
+  readonly loss: (reason: LockLossReason) => LockLostError;
   /** What is published of it while there are subscribers. */
   hold: HoldContext | undefined;
   /** What is published of the turn before. */
@@ -57,7 +62,7 @@ interface HoldEnd {
 export class Recorder {
   readonly #log: Log;
   readonly #clock: Clock;
-  /** The name of the service, if it has one. */
+  /** Names the service in events, if it has a name. */
   readonly #signature: { readonly service?: string };
   readonly #listeners = Object.fromEntries(
     Object.keys(EVENTS).map((name) => [name, new Set()]),
@@ -92,7 +97,7 @@ export class Recorder {
 
   emit<Name extends LockEventName>(
     name: Name,
-    of: { readonly subject: LockSubject },
+    of: { readonly subject: SubjectOf<LockEvents[Name]> },
     facts: Facts<LockEvents[Name]>,
   ): void {
     if (!this.isHeard(name)) return;
@@ -152,7 +157,7 @@ export class Recorder {
     hold.heldMs = heldMs;
     if (reason !== undefined) {
       hold.reason = reason;
-      hold.error ??= lock.lossError(reason);
+      hold.error ??= lock.loss(reason);
     }
     ended(HOLD, hold);
     // A long line of turns would be kept in memory by its last one.

@@ -22,7 +22,7 @@ import {
 import type { Instant } from '../time/clock.js';
 import { PendingTasks } from '../time/pending-tasks.js';
 
-/** A granted lease has no holder yet. */
+/** A granted lease has no holder yet. Ask `instanceof Lease` first: its `status` is 'held', as that of a refusal. */
 export type AttemptOutcome = Lease | Held | Unavailable;
 
 /** How the store is asked. */

@@ -166,12 +166,11 @@ export class WaitingLine {
   /** Asks the store once, does what the reply demands, and asks again when it is time for that. */
   #ask(request: LockRequest): void {
     this.#dirty = false;
-    // Over several masters, the first request names no place: that is asked for when it was refused.
-    const isFirst = this.#deps.store.isQuorum === true && this.#lastOutcome === undefined;
-    const hearing = this.#deps.releases.isOpen && !isFirst;
+    const hearing = this.#deps.releases.isOpen;
     if (!this.#standsInOrder()) this.#token = this.#deps.requests.newToken(request.options);
     // A line with a place names it even while it is not subscribed, or the grant would leave the place behind.
-    const place = hearing || this.#place ? this.#placeFor(request) : undefined;
+    const place =
+      (hearing && !this.#isPlainFirst()) || this.#place ? this.#placeFor(request) : undefined;
     const keeps = place && this.#earlier?.keepsFor(request.options.ttlMs);
     const asked = { place, keeps, hearing };
     this.#deps.requests
@@ -298,6 +297,8 @@ export class WaitingLine {
     // Not woken by releases: the callers that asked at once would do so again.
     if (this.#contended > 0)
       await this.#pauseFor(contendedPauseMs(this.#contended, this.#deps.scheduler.runtime));
+    // The next request names a place.
+    else if (hearing && place === undefined) return;
     else {
       const { checkAgainMs } = outcome;
       const withinMs = hearing ? this.#lookWithin(checkAgainMs) : Math.min(checkAgainMs, POLL_MS);
@@ -321,6 +322,12 @@ export class WaitingLine {
 
   #lookWithin(ms: number): number {
     return lookWithinMs(ms, this.#head()?.request.options.ttlMs);
+  }
+
+  /** Whether this is the first request, and is to name no place. */
+  #isPlainFirst(): boolean {
+    const isFirst = this.#lastOutcome === undefined && this.keys.length === 1;
+    return isFirst && this.#deps.store.isPlainFirst === true;
   }
 
   /** The one it has, or, with the ticket it had before, a new one. */

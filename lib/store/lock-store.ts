@@ -220,8 +220,11 @@ export type ReleaseListener = (key?: string, call?: LineCall) => void;
  * granted, and makes them a lease of its TTL.
  */
 export interface LeaseStore {
-  /** Several masters vote. A master that is slow may write a place in line down after its caller was granted the lock. */
-  readonly isQuorum?: true;
+  /**
+   * The first request for one key is to name no place in line: so it can be plain at several masters. Otherwise, a slow master would write
+   * the place down after the caller was granted the lock by the others.
+   */
+  readonly isPlainFirst?: boolean;
   /** Connects. Resolves when the store replied or its time limit is over. Never rejects for an outage. */
   open(): Promise<void>;
   acquire(request: AcquireRequest): Promise<AcquireOutcome>;

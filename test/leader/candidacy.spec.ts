@@ -106,6 +106,20 @@ describe('a term', () => {
     expect(clock.timers).toBe(0);
   });
 
+  it('steps down from within the call that elects it, and that resolves when its lock is released', async () => {
+    const lock = new GrantedLock(7);
+    const released: boolean[] = [];
+    const opening = deferred<Scope>();
+    const { leadership } = stage({
+      open: () => opening.promise,
+      onElected: () => void leadership.stepDown().then(() => released.push(lock.isFinished)),
+    });
+    opening.resolve(lock.scope);
+    await settled();
+    expect(released).toEqual([true]);
+    await leadership.stop();
+  });
+
   it('says in its signal why it is over', async () => {
     const { leads, ended, leadership } = stage();
     await settled();

@@ -79,6 +79,20 @@ describe('a lock with minHold', () => {
     await locks.shutdown(0);
   });
 
+  it('that is detached does not wait for its renewal, which renews another token', async () => {
+    const { store, locks } = scriptedService({ ttl: '10s' });
+    const renewal = deferred<ExtendOutcome>();
+    store.onExtend = () => renewal.promise;
+    const lock = await locks.acquire('key', { minHold: '5s' });
+    const extending = lock.extend();
+    extending.catch(() => undefined);
+    await settled();
+    await lock.detach();
+    expect(store.transferred).toHaveLength(1);
+    renewal.resolve({ status: 'extended' });
+    await expect(extending).rejects.toThrow();
+  });
+
   it('says of a TTL that is too short for it why it is refused', async () => {
     const { locks } = scriptedService({ ttl: '10s' });
     const lock = await locks.acquire('key', { minHold: '5s' });

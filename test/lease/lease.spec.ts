@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
 import { LockConfigurationError, LockLostError, LockStoreUnavailableError } from 'nestjs-holdfast';
+import { inspect } from 'node:util';
 import type { LockLostReason } from '../../lib/errors.js';
 import type { ExtendOutcome, ReleaseOutcome } from '../../lib/store/lock-store.js';
 import { deferred } from '../support/eventually.js';
@@ -30,6 +31,16 @@ describe('a lease that is held', () => {
     expect(lock.isHeld).toBe(true);
     expect(lock.signal.aborted).toBe(false);
     expect(lost).toEqual([]);
+  });
+
+  it('can be logged, and shows no owner token', async () => {
+    const { store, locks } = scriptedService();
+    const lock = await locks.acquire('key');
+    const token = store.acquired[0]?.token ?? '';
+    expect(token).not.toBe('');
+    for (const text of [JSON.stringify(lock), inspect(lock, { depth: 10 })])
+      expect(text).not.toContain(token);
+    await lock.release();
   });
 
   it('counts its validity from the sending of the request, less drift and 2 ms', async () => {

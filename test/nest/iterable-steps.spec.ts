@@ -29,10 +29,30 @@ class Rows implements AsyncIterableIterator<Buffer> {
   }
 }
 
+/** Gives its values as promises. */
+class Promised implements AsyncIterableIterator<unknown> {
+  #steps = 0;
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<unknown>> {
+    this.#steps += 1;
+    // Inside of an object, for `async` awaits what it returns.
+    return { done: this.#steps > 1, value: Promise.resolve('value') };
+  }
+}
+
 class Source {
   @WithLock('rows', { returns: 'iterable' })
   rows(): AsyncIterableIterator<Buffer> {
     return new Rows();
+  }
+
+  @WithLock('rows', { returns: 'iterable' })
+  promised(): AsyncIterableIterator<unknown> {
+    return new Promised();
   }
 }
 
@@ -113,5 +133,17 @@ describe.each(ADAPTERS)('an iterable that feeds an answer on %s', (adapter) => {
     expect(await response.text()).toBe('row');
     await left.promise;
     await released;
+  });
+
+  it('gives promises to its consumer as they are', async () => {
+    const { app, locks } = await startHttpApp(
+      { controllers: [Tables], providers: [Source] },
+      { adapter },
+    );
+    const promised = app.get(Source).promised();
+    const { value } = await promised.next();
+    expect(value).toBeInstanceOf(Promise);
+    expect(await promised.next()).toMatchObject({ done: true });
+    expect((await locks.inspect('rows')).held).toBe(false);
   });
 });

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
 import { LockServiceClosedError } from 'nestjs-holdfast';
-import type { Held } from '../../lib/store/lock-store.js';
+import type { AcquireRequest, Held } from '../../lib/store/lock-store.js';
 import { detailed, detailOf } from '../support/detail.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';
 import { heldFor } from '../support/scripted-store.js';
@@ -23,6 +23,32 @@ function contendedService() {
   };
   return { ...scripted, askedAt };
 }
+
+describe('a caller who waits, where the first request is to name no place', () => {
+  /** The requests of a caller that waits for 50 ms, after the service began to listen. */
+  async function requestsOf(answer: Held): Promise<readonly AcquireRequest[]> {
+    const { clock, store, locks } = contendedService();
+    store.isPlainFirst = true;
+    store.onAcquire = () => answer;
+    for (const key of ['other', 'key']) {
+      const waiting = locks.acquire(key, { wait: 50 }).catch(() => undefined);
+      await clock.advance(100);
+      await waiting;
+    }
+    return store.acquired.filter(({ keys }) => keys[0] === 'key');
+  }
+
+  it('asks again at once, and names its place then', async () => {
+    const requests = await requestsOf(heldFor(60_000));
+    expect(requests.map(({ line }) => line !== undefined)).toEqual([false, true]);
+  });
+
+  it('pauses first when the votes were split, and says so', async () => {
+    const requests = await requestsOf(CONTENDED);
+    expect(requests.map(({ line }) => line !== undefined).slice(0, 2)).toEqual([false, true]);
+    expect(requests.map(({ splits }) => splits ?? 0).slice(0, 3)).toEqual([0, 1, 2]);
+  });
+});
 
 describe('a caller who does not wait, when votes were split', () => {
   it('asks four times, after pauses that grow, and states how many tries were split before', async () => {

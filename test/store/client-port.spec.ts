@@ -212,6 +212,16 @@ describe('a Redis store over another client than ioredis, in virtual time', () =
     redis.delayMs = 0;
   });
 
+  it('fails at once where the client throws for the whole script', async () => {
+    redis.answer = (name) => {
+      if (name === 'eval') throw new RangeError('Maximum call stack size exceeded');
+      return new Error('NOSCRIPT No matching script');
+    };
+    expect(await during(store.release(request('key')), 10)).toMatchObject(
+      failure('connection', 'Maximum call stack size exceeded'),
+    );
+  });
+
   it.each<unknown>(['QUEUED', [], [1], [7, 1, 1], [0, 1, 9, 100, 'holder', ''], null, {}])(
     'refuses what no script answers: %j',
     async (reply) => {

@@ -54,6 +54,7 @@ export class ScriptedStore implements LeaseStore, Pick<LockStore, 'admin' | 'tra
   readonly transferred: TransferRequest[] = [];
   readonly left: string[] = [];
   listened = 0;
+  isPlainFirst = false;
 
   onAcquire: Answer<AcquireRequest, AcquireOutcome> = () => ({
     status: 'granted',

@@ -89,7 +89,9 @@ export function parametersFor(
       conversion:
         pipe !== undefined
           ? `${pipe} may change it`
-          : type && `Its parameter has the type ${type}, to which a pipe may convert it`,
+          : type === undefined
+            ? undefined
+            : `Its parameter has the type ${type}, to which a pipe may convert it`,
     });
   }
   return found;

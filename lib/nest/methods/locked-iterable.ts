@@ -42,7 +42,6 @@ interface Consumer {
 }
 
 async function* locked(call: LockedCall, { gone, left, leave }: Consumer): AsyncGenerator {
-  call.frame?.endsWith(leave);
   let scope: Scope;
   try {
     const entry = await call.enter(left);
@@ -55,6 +54,7 @@ async function* locked(call: LockedCall, { gone, left, leave }: Consumer): Async
     if (left.aborted && error === left.reason) return; // no consumer is left to notify
     throw call.streamed(error);
   }
+  call.frame?.endsWith(leave);
   try {
     if (gone.aborted) return;
     const result: unknown = yield* stepwise(call, scope, gone);

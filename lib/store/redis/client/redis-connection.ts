@@ -157,18 +157,17 @@ export class RedisConnection {
     whileDown: WhileDown = 'fails',
     call = NO_CALL,
   ): Promise<Reply> {
+    const { isUsable, isClosed } = this.#readiness;
+    if (!isUsable && isClosed)
+      return Promise.resolve({ ...this.failure('connection', 'is closed'), sent: false });
     const limit = new TimeLimit(this.#scheduler, timeLimitMs);
     const pending = { what, call, purpose, timeLimitMs, limit, whileDown };
-    return this.#readiness.isUsable ? this.#send(pending) : this.#sendWhenUsable(pending);
+    return isUsable ? this.#send(pending) : this.#sendWhenUsable(pending);
   }
 
   async #sendWhenUsable(pending: Pending): Promise<Reply> {
     const readiness = this.#readiness;
     const { limit, timeLimitMs, whileDown } = pending;
-    if (readiness.isClosed) {
-      limit.cancel();
-      return { ...this.failure('connection', 'is closed'), sent: false };
-    }
     // What is asked for meanwhile can be sent together.
     this.#onTheirWay += 1;
     const isInTime = await new Promise<boolean>((resolve) => {
@@ -232,11 +231,15 @@ export class RedisConnection {
       answer.then(arrived, (error: unknown) => {
         const isUnknown = typeof what === 'object' && messageOf(error).startsWith('NOSCRIPT');
         // No caller waits for it after its time. Sent then, it would arrive after its own clean-up.
-        if (isUnknown && !limit.isOver)
-          this.client.command('eval', what.lua, ...call).then(arrived, refused);
-        else refused(error);
+        if (!isUnknown || limit.isOver) refused(error);
+        else void this.#sendWhole(what, call).then(arrived, refused);
       });
     });
+  }
+
+  /** Async, because a client may throw. */
+  async #sendWhole({ lua }: Script, call: ScriptCall): Promise<unknown> {
+    return this.client.command('eval', lua, ...call);
   }
 
   /**

@@ -51,8 +51,7 @@ function acquire(server: Server, request: AskedLock): Promise<Vote> {
 
 /**
  * A caller that was refused before asks the whole script. So does every caller where a server may have forgotten what it granted. Over
- * several masters, so does every caller that names a place: its next request may be granted before a slow master is asked for the second
- * time.
+ * several masters, so does every caller that names a place (`LeaseStore.isPlainFirst`).
  */
 const mayBePlain = (
   { lineMode, options: { restartGuard, replicas } }: Server,

@@ -14,7 +14,7 @@ export interface Restoration extends LeaseRenewal {
 
 /** What one node says to a renewal. */
 export type RenewalVote = ExtendOutcome & {
-  /** The fence beside which each key that is gone could be put back. */
+  /** The fence beside which each key that is gone could be put back; only one of several masters tells it. */
   readonly fences?: readonly (number | undefined)[];
 };
 
@@ -45,7 +45,12 @@ export async function extendAt(
     for (let at = 0; at < entries.length; at += KEYS_PER_SCRIPT)
       extending.push(extendBatch(server, entries.slice(at, at + KEYS_PER_SCRIPT)));
   await Promise.all(extending);
-  return ofLeases.map((entries) => renewalVote(entries.map(({ answer }) => answer)));
+  return ofLeases.map((entries) =>
+    renewalVote(
+      entries.map(({ answer }) => answer),
+      server,
+    ),
+  );
 }
 
 /** The server has refused the request. */
@@ -75,12 +80,13 @@ async function extendBatch(server: Server, entries: readonly Entry[]): Promise<v
 const EXTENDED: RenewalVote = { status: 'extended' };
 
 /** A lease is all or nothing over its keys: what became of the worst of them became of it. */
-function renewalVote(answers: readonly KeyAnswer[]): RenewalVote {
+function renewalVote(answers: readonly KeyAnswer[], { lineMode }: Server): RenewalVote {
   const lost = answers.filter((answer) => answer.status === 'lost');
   const stolen = lost.find(({ reason }) => reason === 'stolen');
   if (stolen !== undefined) return stolen;
   const [gone] = lost;
   if (gone === undefined) return answers.find(({ status }) => status === 'unavailable') ?? EXTENDED;
+  if (lineMode !== 'quorum') return { status: 'lost', reason: 'released-elsewhere' };
   const fences = answers.map((answer) => (answer.status === 'lost' ? answer.fence : undefined));
   return { status: 'lost', reason: 'released-elsewhere', fences };
 }

@@ -10,9 +10,8 @@ import type { RedisSource } from '../client/redis-client.js';
 import { RedisConnection } from '../client/redis-connection.js';
 import { isNotBegun } from '../client/reply-errors.js';
 import { epochName, isOneSlot, keyNames, type KeyNames } from '../scripts/key-names.js';
-import type { LineMode } from '../scripts/script.js';
 import type { SharedVerb } from '../scripts/plain.js';
-import { putsBack, type ServerFacts, type Verb } from '../scripts/script.js';
+import { putsBack, type LineMode, type ServerFacts, type Verb } from '../scripts/script.js';
 import { RedisInbox } from '../wakeups/redis-inbox.js';
 import {
   AcknowledgedWrites,

@@ -31,7 +31,7 @@ import { extendOutcome, mergedKey, releaseOutcome } from './votes.js';
  * hold across the majority.
  */
 export class QuorumStore implements LeaseStore, Pick<LockStore, 'admin'> {
-  readonly isQuorum = true;
+  readonly isPlainFirst: boolean;
   readonly admin: RedisAdminStore;
   readonly #options: RedisNodeOptions;
   readonly #voters: readonly Voter[];
@@ -53,6 +53,7 @@ export class QuorumStore implements LeaseStore, Pick<LockStore, 'admin'> {
           },
         }),
     );
+    this.isPlainFirst = options.restartGuard === undefined;
     this.#options = options;
     this.#runtime = runtime;
     this.#voters = voters;

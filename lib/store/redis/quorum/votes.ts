@@ -156,7 +156,9 @@ export function releaseOutcome(
   nodes: readonly Named[],
 ): ReleaseOutcome | undefined {
   const status = tally(answers, awaited, nodes, ['released', 'not-held']);
-  return typeof status === 'string' ? { status } : status;
+  if (typeof status === 'string') return { status };
+  // The error names all nodes that have not released it.
+  return awaited > 0 ? undefined : status;
 }
 
 /**
