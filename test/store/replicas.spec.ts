@@ -265,11 +265,11 @@ describe('a master with one replica', () => {
   });
 
   it('says how many replicas have a lease, when those are too few', async () => {
-    const two = await opened({ redis: master.url, replicas: { ack: 2, timeout: '20ms' } });
+    const two = await opened({ redis: master.url, replicas: { ack: 2, timeout: '500ms' } });
     const { nodes } = await failureOf(two.acquire('key', { wait: 0 }));
     expect(nodes).toMatchObject([
       {
-        message: 'acknowledged by 1 of the 2 replicas that "replicas" asks for within 20 ms',
+        message: 'acknowledged by 1 of the 2 replicas that "replicas" asks for within 500 ms',
       },
     ]);
   });

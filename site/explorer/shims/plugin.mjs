@@ -17,7 +17,7 @@ const STAND_INS = {
   'node:util': 'util.mjs',
   './acorn.cjs': 'acorn.mjs',
   './ioredis.cjs': 'ioredis.mjs',
-  '../client/redis-source.js': 'redis-source.mjs',
+  './client/ioredis/redis-source.js': 'redis-source.mjs',
 };
 
 export const shims = () => ({
