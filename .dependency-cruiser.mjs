@@ -68,10 +68,10 @@ export default {
       to: { path: '@nestjs/', dependencyTypesNot: ['type-only'] },
     },
     {
-      name: 'only store/redis/client/ioredis/ knows ioredis',
+      name: 'only store/redis/client/ knows clients',
       severity: 'error',
-      from: { path: '^lib/', pathNot: '^lib/store/redis/client/ioredis/' },
-      to: { path: 'node_modules/ioredis/' },
+      from: { path: '^lib/', pathNot: '^lib/store/redis/client/' },
+      to: { path: 'node_modules/(ioredis|iovalkey|redis|@redis|@valkey)/' },
     },
   ],
   options: {

@@ -1,8 +1,8 @@
 // What a user writes in code, and nothing else: types of results and of parts of options are reached through these.
 export { LockModule, RedisLockModule } from './nest/redis-lock.module.js';
 export type { LockModuleOptions, LockOptionsFactory } from './options/lock-module-options.js';
-export type { CredentialsProvider } from './store/redis/client/ioredis/login.js';
-export type { RedisLocation } from './store/redis/client/ioredis/redis-source.js';
+export type { CredentialsProvider } from './store/redis/client/client-library.js';
+export type { RedisLocation } from './store/redis/client/redis-location.js';
 export { LockService, type DriverLockService } from './nest/lock.service.js';
 export { getLockServiceToken, InjectLockService } from './nest/tokens.js';
 

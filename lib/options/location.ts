@@ -1,8 +1,8 @@
 import { LockConfigurationError } from '../errors.js';
 import type { LockDriver } from '../store/driver/lock-driver.js';
 import type { LeaseStore, LockStore } from '../store/lock-store.js';
-import { isMockedClient, isRedisClient } from '../store/redis/client/ioredis/is-redis-client.js';
-import type { RedisLocation } from '../store/redis/client/ioredis/redis-source.js';
+import { isMockedClient } from '../store/redis/client/ioredis/is-ioredis-client.js';
+import { isLocatedClient, type RedisLocation } from '../store/redis/client/redis-location.js';
 import { wrong } from './checks.js';
 import type { Check } from './schema.js';
 
@@ -117,7 +117,7 @@ function nodeOf(redis: unknown, option: string): RedisLocation {
           "'nestjs-holdfast/testing' in place of LockModule: it needs no Redis.",
       );
     }
-    if (isRedisClient(redis)) return redis;
+    if (isLocatedClient(redis)) return redis;
     const { url, duplicate } = redis as { url?: unknown; duplicate?: unknown };
     if (url !== undefined) {
       throw new LockConfigurationError(

@@ -1,5 +1,5 @@
 import type { LockError, LockErrorBody } from '../errors.js';
-import type { CredentialsProvider } from '../store/redis/client/ioredis/login.js';
+import type { CredentialsProvider } from '../store/redis/client/client-library.js';
 import {
   clockDrift,
   count,

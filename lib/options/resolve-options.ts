@@ -1,7 +1,7 @@
 import { LockConfigurationError } from '../errors.js';
 import { ttl } from './checks.js';
 import { describe } from '../errors/describe.js';
-import { isRedisClient } from '../store/redis/client/ioredis/is-redis-client.js';
+import { isClusterClient } from '../store/redis/client/redis-location.js';
 import { locationOf, type Location } from './location.js';
 import { LOCK_MODULE, type LockModuleOptions } from './lock-module-options.js';
 import type { Resolved } from './schema.js';
@@ -58,7 +58,7 @@ export function ttlWithin(ttlMs: number, guard: Values['restartGuard']): number 
 }
 
 const hasCluster = (location: Location & { readonly kind: 'redis' }): boolean =>
-  location.redis.some((node) => isRedisClient(node) && node.isCluster);
+  location.redis.some(isClusterClient);
 
 function refuseClusterInQuorum(location: Location): void {
   if (location.kind !== 'redis' || location.redis.length === 1 || !hasCluster(location)) return;

@@ -1,11 +1,8 @@
 import type { NodeFailure } from '../errors.js';
 import { RedisConnection } from '../store/redis/client/redis-connection.js';
 import type { RedisSource } from '../store/redis/client/redis-client.js';
-import {
-  clusterAt,
-  redisSource,
-  type RedisLocation,
-} from '../store/redis/client/ioredis/redis-source.js';
+import { clusterAt } from '../store/redis/client/ioredis/redis-source.js';
+import { redisSource, type RedisLocation } from '../store/redis/client/redis-location.js';
 import { systemRuntime } from '../time/runtime.js';
 import { Scheduler } from '../time/scheduler.js';
 import { RedisServer } from './redis-server.js';

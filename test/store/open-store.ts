@@ -8,7 +8,7 @@ import type {
   LinePlace,
   LockStore,
 } from '../../lib/store/lock-store.js';
-import type { RedisLocation } from '../../lib/store/redis/client/ioredis/redis-source.js';
+import type { RedisLocation } from '../../lib/store/redis/client/redis-location.js';
 import { newOwnerToken } from '../../lib/store/owner-token.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
 

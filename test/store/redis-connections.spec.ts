@@ -12,7 +12,7 @@ import { Logger } from '@nestjs/common';
 import { Cluster, Redis } from 'ioredis';
 import { LockService, LockStoreUnavailableError, type LockModuleOptions } from 'nestjs-holdfast';
 import { systemRuntime } from '../../lib/time/runtime.js';
-import { redisSource } from '../../lib/store/redis/client/ioredis/redis-source.js';
+import { redisSource } from '../../lib/store/redis/client/redis-location.js';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { take } from '../../lib/store/redis/scripts/plain.js';
 import { eventually } from '../support/eventually.js';

@@ -3,7 +3,7 @@ import { Cluster } from 'ioredis';
 import { LockConfigurationError, LockService } from 'nestjs-holdfast';
 import { inspect } from 'node:util';
 import { systemRuntime } from '../../lib/time/runtime.js';
-import { redisSource } from '../../lib/store/redis/client/ioredis/redis-source.js';
+import { redisSource } from '../../lib/store/redis/client/redis-location.js';
 
 function failureOf(action: () => unknown): Error {
   try {

@@ -8,7 +8,7 @@ import type {
   SubscriberClient,
   SubscriberEvents,
 } from '../../lib/store/redis/client/redis-client.js';
-import { redisSource } from '../../lib/store/redis/client/ioredis/redis-source.js';
+import { redisSource } from '../../lib/store/redis/client/redis-location.js';
 import { deferred } from '../support/eventually.js';
 import { VirtualRuntime } from '../support/virtual-runtime.js';
 import { Scheduler } from '../../lib/time/scheduler.js';

@@ -1,7 +1,7 @@
 import { systemRuntime, type Runtime } from '../../time/runtime.js';
 import type { LeaseStore, LockStore } from '../lock-store.js';
-import type { CredentialsProvider } from './client/ioredis/login.js';
-import { redisSource, type RedisLocation } from './client/ioredis/redis-source.js';
+import type { CredentialsProvider } from './client/client-library.js';
+import { redisSource, type RedisLocation } from './client/redis-location.js';
 import { RedisStore } from './node/redis-store.js';
 import type { RedisNodeOptions } from './node/server.js';
 import { QuorumStore } from './quorum/quorum-store.js';

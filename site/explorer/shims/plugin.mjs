@@ -17,7 +17,8 @@ const STAND_INS = {
   'node:util': 'util.mjs',
   './acorn.cjs': 'acorn.mjs',
   './ioredis.cjs': 'ioredis.mjs',
-  './client/ioredis/redis-source.js': 'redis-source.mjs',
+  './client/redis-location.js': 'redis-location.mjs',
+  '../store/redis/client/redis-location.js': 'redis-location.mjs',
 };
 
 export const shims = () => ({

@@ -16,7 +16,7 @@ import {
   LockStoreUnavailableError,
   type LockModuleOptions,
 } from 'nestjs-holdfast';
-import type { RedisLocation } from '../../../lib/store/redis/client/ioredis/redis-source.js';
+import type { RedisLocation } from '../../../lib/store/redis/client/redis-location.js';
 import { inspect } from 'node:util';
 import { take } from '../../../lib/store/redis/scripts/plain.js';
 import { eventually } from '../../support/eventually.js';

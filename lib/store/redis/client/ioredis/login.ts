@@ -2,22 +2,8 @@ import { Socket } from 'node:net';
 import type { Redis, RedisOptions } from 'ioredis';
 import { describe } from '../../../../errors/describe.js';
 import type { Runtime } from '../../../../time/runtime.js';
+import type { CredentialsProvider, RedisCredentials } from '../client-library.js';
 import type ioredis from './ioredis.cjs';
-
-/** What a connection to Redis logs in with. */
-export interface RedisCredentials {
-  /** Default: the user of Redis that is called `default`. */
-  readonly username?: string;
-  /** A password or a token. */
-  readonly password: string;
-  /** The user at the sentinels. Default: as `redis` says. */
-  readonly sentinelUsername?: string;
-  /** The password at the sentinels. Default: as `redis` says. */
-  readonly sentinelPassword?: string;
-}
-
-/** What to log in with: called before each connection. */
-export type CredentialsProvider = () => RedisCredentials | Promise<RedisCredentials>;
 
 const NAMES = ['username', 'password', 'sentinelUsername', 'sentinelPassword'] as const;
 

@@ -1,7 +1,8 @@
 import type { Cluster, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import { LockConfigurationError } from '../../../../errors.js';
 import { describe } from '../../../../errors/describe.js';
-import { isRedisClient } from './is-redis-client.js';
+import { isIoredisClient, type IoredisClient } from './is-ioredis-client.js';
+import type { ClientLibrary, CredentialsProvider } from '../client-library.js';
 import { redact } from '../../../../errors/redact.js';
 import type { Runtime } from '../../../../time/runtime.js';
 import ioredis from './ioredis.cjs';
@@ -14,39 +15,42 @@ import {
   retryDelay,
   subscriberOptions,
 } from './ioredis-options.js';
-import {
-  logsInWith,
-  providedLogin,
-  statedLogin,
-  type CredentialsProvider,
-  type Login,
-  type LoginOptions,
-} from './login.js';
+import { logsInWith, providedLogin, statedLogin, type Login, type LoginOptions } from './login.js';
 import type { RedisSource } from '../redis-client.js';
 
-/** Where Redis is: a URL, ioredis options, or a client of the application's, which is asked for its address and credentials only. */
-export type RedisLocation = string | RedisOptions | Redis | Cluster;
+const isCluster = (client: IoredisClient): client is Cluster => client.isCluster;
 
-const isCluster = (client: Redis | Cluster): client is Cluster => client.isCluster;
+/** Clients of ioredis. */
+export const ioredisLibrary: ClientLibrary<IoredisClient> = {
+  isClient: isIoredisClient,
+  isCluster,
+  source: (client, runtime, provide) => {
+    if (isCluster(client)) return clusterSource(client, runtime, provide);
+    const login = loginOf(client, client, runtime, provide);
+    return singleSource({ template: client, runtime, login, path: undefined });
+  },
+};
 
-/**
- * @param provide what its connections log in with. Default: what the location says at that moment
- * @throws LockConfigurationError for a location that leads nowhere
- */
-export function redisSource(
-  location: RedisLocation,
+/** @throws LockConfigurationError for a URL or options that lead nowhere */
+export function sourceAt(
+  location: string | RedisOptions,
   runtime: Runtime,
   provide?: CredentialsProvider,
 ): RedisSource {
-  if (isRedisClient(location) && isCluster(location))
-    return clusterSource(location, runtime, provide);
-  const template = isRedisClient(location) ? location : templateOf(location);
+  const template = templateOf(location);
   const isUrl = typeof location === 'string';
-  const given = isUrl || isRedisClient(location) ? template : { options: location };
-  const stated = statedLogin(() => given.options);
-  const login =
-    provide === undefined ? stated : providedLogin({ provide, stated, like: template, runtime });
+  const login = loginOf(template, isUrl ? template : { options: location }, runtime, provide);
   return singleSource({ template, runtime, login, path: isUrl ? pathOf(location) : undefined });
+}
+
+function loginOf(
+  like: Redis,
+  given: { readonly options: RedisOptions },
+  runtime: Runtime,
+  provide: CredentialsProvider | undefined,
+): Login {
+  const stated = statedLogin(() => given.options);
+  return provide === undefined ? stated : providedLogin({ provide, stated, like, runtime });
 }
 
 /** Never connected. Read first and duplicated then, because what a URL says in its query would win over options beside it. */
@@ -167,7 +171,7 @@ function clusterSource(
 ): RedisSource {
   const redisOptions = cluster.options.redisOptions ?? {};
   const nodes = startupNodesOf(cluster);
-  const stated = statedLogin(() => loginOf([cluster.options.redisOptions ?? {}, ...nodes]));
+  const stated = statedLogin(() => statedOf([cluster.options.redisOptions ?? {}, ...nodes]));
   const login =
     provide === undefined
       ? stated
@@ -227,7 +231,7 @@ function startupNodesOf(cluster: Cluster): readonly RedisOptions[] {
 }
 
 /** What the nodes of a Cluster log in with, which is the same for all of them: what is said first. */
-const loginOf = (places: readonly LoginOptions[]): LoginOptions => ({
+const statedOf = (places: readonly LoginOptions[]): LoginOptions => ({
   username: places.find(({ username }) => username != null)?.username,
   password: places.find(({ password }) => password != null)?.password,
 });

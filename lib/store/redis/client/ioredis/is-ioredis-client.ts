@@ -1,11 +1,11 @@
 import type { Cluster, Redis } from 'ioredis';
 
-type RedisClient = Redis | Cluster;
+/** The clients of iovalkey have the same shape. */
+export type IoredisClient = Redis | Cluster;
 
 /** By shape: the application may use another copy of ioredis than the one we import. */
-export function isRedisClient(value: unknown): value is RedisClient {
-  if (typeof value !== 'object' || value === null) return false;
-  const { duplicate, isCluster } = value as Partial<RedisClient>;
+export function isIoredisClient(value: object): value is IoredisClient {
+  const { duplicate, isCluster } = value as Partial<IoredisClient>;
   return typeof duplicate === 'function' && typeof isCluster === 'boolean';
 }
 
