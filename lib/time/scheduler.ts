@@ -120,11 +120,14 @@ export class Scheduler implements ChainOwner<DueTask> {
     const current = Math.floor(this.runtime.now().monotonicMs / SLOT_MS);
     const due: Slot[] = [];
     let next = Infinity;
-    for (const [number, slot] of this.#slots) {
-      if (number <= current) {
-        due.push(slot);
+    // Without the slots themselves: for each pair, the map would make an array.
+    for (const number of this.#slots.keys()) {
+      if (number > current) next = Math.min(next, number);
+      else {
+        const slot = this.#slots.get(number);
+        if (slot !== undefined) due.push(slot);
         this.#slots.delete(number);
-      } else next = Math.min(next, number);
+      }
     }
     if (next < Infinity) this.#arm(next);
     // Without those that another one cancels.

@@ -18,10 +18,9 @@ export type RenewalVote = ExtendOutcome & {
   readonly fences?: readonly (number | undefined)[];
 };
 
-/** One key of one lease. */
-interface Entry {
+/** One key of one lease, and what became of it. */
+interface Entry extends KeyRenewal {
   readonly key: string;
-  readonly renewal: KeyRenewal;
   answer: KeyAnswer;
 }
 
@@ -31,26 +30,26 @@ export async function extendAt(
   leases: readonly Restoration[],
 ): Promise<readonly RenewalVote[]> {
   const serverUs = putsBack(server) ? server.clock.atLeastUs() : undefined;
-  const ofLeases = leases.map((lease) => {
-    const { keys, token, ttlMs, fencingToken, validForMs, expectedFences } = lease;
+  const entries: Entry[] = [];
+  for (const { keys, token, ttlMs, fencingToken, validForMs, expectedFences } of leases) {
     const sureUntilUs = serverUs === undefined ? 0 : Math.floor(serverUs + validForMs * 1_000);
-    return keys.map((key, position): Entry => {
+    keys.forEach((key, position) => {
       const expectedFence = expectedFences?.[position];
-      const renewal = { token, ttlMs, fencingToken, sureUntilUs, expectedFence };
-      return { key, renewal, answer: EXTENDED };
+      const answer = EXTENDED;
+      entries.push({ key, token, ttlMs, fencingToken, sureUntilUs, expectedFence, answer });
     });
-  });
+  }
   const extending: Promise<void>[] = [];
-  for (const entries of server.bySlot(ofLeases.flat(), ({ key }) => key))
-    for (let at = 0; at < entries.length; at += KEYS_PER_SCRIPT)
-      extending.push(extendBatch(server, entries.slice(at, at + KEYS_PER_SCRIPT)));
+  for (const together of server.bySlot(entries, ({ key }) => key))
+    for (let at = 0; at < together.length; at += KEYS_PER_SCRIPT)
+      extending.push(extendBatch(server, together.slice(at, at + KEYS_PER_SCRIPT)));
   await Promise.all(extending);
-  return ofLeases.map((entries) =>
-    renewalVote(
-      entries.map(({ answer }) => answer),
-      server,
-    ),
-  );
+  let next = 0;
+  return leases.map(({ keys }) => {
+    const first = next;
+    next += keys.length;
+    return renewalVote(entries.slice(first, next), server);
+  });
 }
 
 /** The server has refused the request. */
@@ -58,9 +57,9 @@ const isRefused = ({ transient, sent }: Unavailable): boolean => !transient && s
 
 async function extendBatch(server: Server, entries: readonly Entry[]): Promise<void> {
   const keys = entries.map(({ key }) => key);
-  const renewals = entries.map(({ renewal }) => renewal);
-  const ttlMs = Math.max(...renewals.map((renewal) => renewal.ttlMs));
-  const reply = await server.ask(extendScript, { keys, renewals, ttlMs, whileDown: 'waits' });
+  const ttlMs = Math.max(...entries.map((entry) => entry.ttlMs));
+  const request = { keys, renewals: entries, ttlMs, whileDown: 'waits' } as const;
+  const reply = await server.ask(extendScript, request);
   if ('status' in reply && isRefused(reply) && entries.length > 1) {
     // One renewal may be the reason: it names a key that the Redis user may not use any more, for instance.
     await Promise.all(entries.map((each) => extendBatch(server, [each])));
@@ -69,10 +68,12 @@ async function extendBatch(server: Server, entries: readonly Entry[]): Promise<v
   entries.forEach((entry, index) => {
     const answer = 'status' in reply ? reply : reply.answers[index];
     if (answer === undefined) return;
-    const names = Object.values(server.names(entry.key)) as string[];
     entry.answer =
       answer.status === 'failed'
-        ? server.connection.failed(replyError(answer.message), names)
+        ? server.connection.failed(
+            replyError(answer.message),
+            Object.values(server.names(entry.key)),
+          )
         : answer;
   });
 }
@@ -80,7 +81,9 @@ async function extendBatch(server: Server, entries: readonly Entry[]): Promise<v
 const EXTENDED: RenewalVote = { status: 'extended' };
 
 /** A lease is all or nothing over its keys: what became of the worst of them became of it. */
-function renewalVote(answers: readonly KeyAnswer[], { lineMode }: Server): RenewalVote {
+function renewalVote(entries: readonly Entry[], { lineMode }: Server): RenewalVote {
+  if (entries.every(({ answer }) => answer.status === 'extended')) return EXTENDED;
+  const answers = entries.map(({ answer }) => answer);
   const lost = answers.filter((answer) => answer.status === 'lost');
   const stolen = lost.find(({ reason }) => reason === 'stolen');
   if (stolen !== undefined) return stolen;

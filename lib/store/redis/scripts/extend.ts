@@ -81,10 +81,15 @@ export const extendScript: Verb<ExtendCall, ExtendReply> = {
   },
   decode(reply, { keys }, _server, shortfall) {
     if (!Array.isArray(reply)) return undefined;
-    const [clockUs, ...replies] = reply as unknown[];
-    if (!isCount(clockUs)) return undefined;
-    const answers = replies.flatMap((each) => decodeKey(each, shortfall) ?? []);
-    return answers.length === keys.length ? { clockUs, answers } : undefined;
+    const clockUs: unknown = reply[0];
+    if (!isCount(clockUs) || reply.length !== 1 + keys.length) return undefined;
+    const answers: KeyReply[] = [];
+    for (let at = 1; at < reply.length; at += 1) {
+      const answer = decodeKey(reply[at], shortfall);
+      if (answer === undefined) return undefined;
+      answers.push(answer);
+    }
+    return { clockUs, answers };
   },
   ...script(luaText('extend'), 'extend'),
 };
