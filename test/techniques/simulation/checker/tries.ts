@@ -26,10 +26,13 @@ export function refusedTries(
       ofKey.some(
         (other) => other.ask.keys.length === 1 && other.ask.waitMs > 0 && meets(other, ask.at, to),
       );
+    // With `minHold` it stays taken after its section, too.
     const isHeld = ({ ask, to }: Call): boolean =>
       (granted.get(key) ?? []).some(
-        ({ name, grantedAt, endedAt = Infinity }) =>
-          name !== nameOf(ask) && grantedAt <= to && endedAt >= ask.at - LATE_MS,
+        ({ name, grantedAt, endedAt = Infinity, minHoldMs }) =>
+          name !== nameOf(ask) &&
+          grantedAt <= to &&
+          Math.max(endedAt, grantedAt + minHoldMs) >= ask.at - LATE_MS,
       );
     const tries = ofKey.filter(
       (call) =>
