@@ -400,7 +400,7 @@ describe('renewals', () => {
     });
     const keysPerScript = commands
       .filter(([name, sha]) => name === 'evalsha' && sha === extendScript.sha)
-      .map(([, , count]) => Number(count) / 4);
+      .map(([, , count]) => Number(count) / 5);
     expect(keysPerScript).toEqual([500, 500, 200]);
   });
 

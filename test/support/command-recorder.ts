@@ -11,15 +11,42 @@ export type SentCommand = readonly [name: string, ...args: string[]];
 const LINE = /^\+[\d.]+ \[\d+ (\S+)\] (.*)$/;
 const QUOTED = /"(?:[^"\\]|\\.)*"/g;
 
-/**
- * Records the commands clients send to the server on `port` while `work` runs, by MONITOR. On a socket of our own: a client of ioredis fails
- * when the first line comes in one packet with the answer to MONITOR.
- */
+/** One command as it ran: a client sent it, or a script called it. */
+interface RunCommand {
+  readonly by: 'client' | 'script';
+  readonly command: SentCommand;
+}
+
+/** Records the commands clients send to the server on `port` while `work` runs. */
 export async function recordCommands(
   port: number,
   work: () => Promise<unknown>,
 ): Promise<readonly SentCommand[]> {
-  const commands: SentCommand[] = [];
+  const all = await recordAll(port, work);
+  return all.filter(({ by }) => by === 'client').map(({ command }) => command);
+}
+
+/** Records the scripts clients run on the server on `port` while `work` runs, each with the commands that it called. */
+export async function recordScripts(
+  port: number,
+  work: () => Promise<unknown>,
+): Promise<readonly { readonly sent: SentCommand; readonly called: readonly SentCommand[] }[]> {
+  const scripts: { sent: SentCommand; called: SentCommand[] }[] = [];
+  for (const { by, command } of await recordAll(port, work))
+    if (by === 'script') scripts.at(-1)?.called.push(command);
+    else if (command[0].startsWith('eval')) scripts.push({ sent: command, called: [] });
+  return scripts;
+}
+
+/**
+ * Records all commands by MONITOR. On a socket of our own: a client of ioredis fails
+ * when the first line comes in one packet with the answer to MONITOR.
+ */
+async function recordAll(
+  port: number,
+  work: () => Promise<unknown>,
+): Promise<readonly RunCommand[]> {
+  const commands: RunCommand[] = [];
   const mark = `end of the recording ${randomUUID()}`;
   const [begun, markSeen] = [deferred(), deferred()];
   const socket = connect(port, '127.0.0.1', () => socket.write('MONITOR\r\n'));
@@ -27,10 +54,14 @@ export async function recordCommands(
   createInterface({ input: socket }).on('line', (line) => {
     if (line === '+OK') begun.resolve();
     const [, source, text = ''] = LINE.exec(line) ?? [];
-    if (source === undefined || source === 'lua') return;
+    if (source === undefined) return;
     const [name = '', ...args] = (text.match(QUOTED) ?? []).map(unquoted);
     if (args[0] === mark) markSeen.resolve();
-    else commands.push([name.toLowerCase(), ...args]);
+    else
+      commands.push({
+        by: source === 'lua' ? 'script' : 'client',
+        command: [name.toLowerCase(), ...args],
+      });
   });
   try {
     await begun.promise;

@@ -22,7 +22,8 @@ const serverOf = ({ names = [], ...others }: Facts): ServerFacts => ({
     restartGuard:
       others.maxTtlMs === undefined ? undefined : { maxTtlMs: others.maxTtlMs, bootstrap: false },
   },
-  names: (key) => names[Number(key)] ?? { main: '', fence: '', queue: '', holders: '', once: '' },
+  names: (key) =>
+    names[Number(key)] ?? { main: '', fence: '', queue: '', holders: '', limit: '', once: '' },
 });
 
 /** The call that a verb makes of a request, and what it reads from a reply. */

@@ -1,5 +1,5 @@
 --[[
-  KEYS    main, fence, queue, holders of each key; with a guard also its epoch key, last
+  KEYS    main, fence, queue, holders, limit of each key; with a guard also its epoch key, last
   ARGV    1 token
           2 ttl in ms
           3 ms for which a fence outlives its lease
@@ -90,13 +90,13 @@ end
 
 -- Earlier callers are granted what they can have at every key, before any key is checked for this caller.
 local has_line = {}
-for i = 1, last, 4 do
+for i = 1, last, 5 do
   has_line[i] = redis.call('EXISTS', KEYS[i + 2]) == 1
   if has_line[i] and in_order then grant_next_at(i, token, before(i)) end
 end
 
 local highest, others, joined = 0, 0, mode and math.huge or nil
-for i = 1, last, 4 do
+for i = 1, last, 5 do
   local main, fence, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
   local holder, pttl = holder_of(i, has_line[i])
   if holder then
@@ -104,11 +104,11 @@ for i = 1, last, 4 do
     local since = fence_at(fence) or 0
     -- Refused at its first key, it keeps what it holds. At a later one, it keeps the keys before that one, if it asks for that, or none.
     local kept = keep_ms and in_order and i > 1 and place ~= '' and now - since < limit_ms * 1000
-    for j = 1, i > 1 and last or 0, 4 do
-      if kept and j < i and (j > 1 or before_first <= (i + 3) / 4 - 2) then kept = keep_key(j)
+    for j = 1, i > 1 and last or 0, 5 do
+      if kept and j < i and (j > 1 or before_first <= (i + 4) / 5 - 2) then kept = keep_key(j)
       elseif j ~= i and (remove_holder(KEYS[j], KEYS[j + 3], token) or j < i and has_line[j]) and in_order then grant_next_at(j, token) end
     end
-    return { 0, now, (i + 3) / 4, pttl, string.match(holder, '^%S*'), place, since, kept and 1 or 0, other_limits[token] }
+    return { 0, now, (i + 4) / 5, pttl, string.match(holder, '^%S*'), place, since, kept and 1 or 0, other_limits[token] }
   end
   if has_line[i] then
     if member ~= '' then redis.pcall('ZREM', queue, member) end
@@ -127,15 +127,15 @@ local quarantined = max_ttl and quarantine(KEYS[#KEYS], max_ttl) or 0
 if quarantined > 0 then return { -1, now, quarantined } end
 
 local first = fencing_token(highest, joined)
-for i = 1, last, 4 do
+for i = 1, last, 5 do
   raise_fence(KEYS[i + 1], math.max(first, joined and highest or 0), fence_life(KEYS[i + 1], token, 0))
 end
-for i = 1, last, 4 do
+for i = 1, last, 5 do
   local main, holders = KEYS[i], KEYS[i + 3]
   add_holder(main, holders, token, ttl, mode and phase_of(main, holders, mode) or first)
 end
 -- The callers behind this one may be able to hold the keys together with it.
 if mode and others > 0 then
-  for i = 1, last, 4 do grant_next_at(i, '') end
+  for i = 1, last, 5 do grant_next_at(i, '') end
 end
 return { 1, now, first, others, other_limits[token] }

@@ -1,5 +1,5 @@
 --[[
-  KEYS    main, fence, queue, holders of each key; with a guard also its epoch key, last
+  KEYS    main, fence, queue, holders, limit of each key; with a guard also its epoch key, last
   ARGV    1 ms for which a fence outlives its lease
           2 longest TTL in ms of the restart guard ('' = none)
           3 how the line is decided: 'cluster', 'quorum', else standalone
@@ -32,7 +32,7 @@ local function is_ours(holder) return string.sub(holder, 1, 9) == 'holdfast:' en
 
 local function renew(i)
   local main, fence_key, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
-  local a = (i - 1) / 4 * stride + 4
+  local a = (i - 1) / 5 * stride + 4
   local token, ttl, mine, sure_until, expected_fence = ARGV[a], ARGV[a + 1], tonumber(ARGV[a + 2]), 0, nil
   if stride == 5 then sure_until, expected_fence = tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4]) end
   local holder = redis.pcall('GET', main)
@@ -90,7 +90,7 @@ local function renew(i)
 end
 
 local answers, failures, problem = { now }, 0, nil
-for i = 1, last, 4 do
+for i = 1, last, 5 do
   local ok, answer = pcall(renew, i)
   if not ok then
     -- Before Redis 7 a text.
@@ -101,5 +101,5 @@ for i = 1, last, 4 do
   answers[#answers + 1] = answer
 end
 -- If every key failed, the server is the cause: it was made a replica, for instance.
-if failures == last / 4 then return problem end
+if failures == last / 5 then return problem end
 return answers

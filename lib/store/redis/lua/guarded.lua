@@ -1,5 +1,5 @@
 --[[
-  KEYS    main, fence, queue, holders of each key of the lock; then the keys of the commands
+  KEYS    main, fence, queue, holders, limit of each key of the lock; then the keys of the commands
   ARGV    1 token
           2 number of keys of the lock
           then of each command: number of its parts, and the parts
@@ -10,8 +10,8 @@
 -- @include clock
 -- @include holders
 
-local token, last = ARGV[1], tonumber(ARGV[2]) * 4
-for i = 1, last, 4 do
+local token, last = ARGV[1], tonumber(ARGV[2]) * 5
+for i = 1, last, 5 do
   local main, holders = KEYS[i], KEYS[i + 3]
   if not holds(main, holders, token) then
     local is_free = not redis.pcall('GET', main) or mode_of(token) ~= nil and is_open(main)

@@ -1,5 +1,5 @@
 --[[
-  KEYS    main, fence, holders of each key
+  KEYS    main, fence, holders, limit of each key
   ARGV    1 token
           2 fencing token
           3 ttl in ms
@@ -14,7 +14,7 @@
 local token, fence = ARGV[1], tonumber(ARGV[2])
 local life = ARGV[3] + ARGV[4] + math.max(0, math.ceil((fence - now) / 1000))
 local raised = 0
-for i = 1, #KEYS, 3 do
+for i = 1, #KEYS, 4 do
   local main, holders = KEYS[i], KEYS[i + 2]
   if holds(main, holders, token) then
     local stored, damaged = fence_at(KEYS[i + 1])

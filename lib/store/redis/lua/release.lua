@@ -1,5 +1,5 @@
 --[[
-  KEYS    main, fence, queue, holders of each key
+  KEYS    main, fence, queue, holders, limit of each key
   ARGV    as far as there are any, each of them may be '':
           1 token
           2 how the line is decided: 'cluster', 'quorum', else standalone
@@ -66,12 +66,12 @@ end
 
 -- Each key on its own: a foreign value at one key does not keep the others from being released.
 local failed
-for i = 1, #KEYS, 4 do
+for i = 1, #KEYS, 5 do
   local ok, problem = pcall(give_back, i)
   -- Before Redis 7 a text.
   if not ok then failed = type(problem) == 'table' and problem or redis.error_reply(problem) end
 end
 if line ~= 'quorum' then
-  for i = 1, #KEYS, 4 do pcall(grant_next, KEYS[i], KEYS[i + 2], KEYS[i + 3], '', line == '') end
+  for i = 1, #KEYS, 5 do pcall(grant_next, KEYS[i], KEYS[i + 2], KEYS[i + 3], '', line == '') end
 end
 return failed or released

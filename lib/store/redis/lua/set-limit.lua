@@ -1,5 +1,5 @@
 --[[
-  KEYS    main, fence, queue, holders of the key
+  KEYS    main, fence, queue, holders, limit of the key
   ARGV    1 limit ('' = none is set any more)
           2 how the line is decided: 'cluster', else standalone
   Returns 1
@@ -9,7 +9,6 @@
 -- @include holders
 -- @include line
 
-local name = limit_name(KEYS[4])
-if ARGV[1] == '' then redis.call('DEL', name) else redis.call('SET', name, ARGV[1], 'PX', LIMIT_LIFE_MS) end
+if ARGV[1] == '' then redis.call('DEL', KEYS[5]) else redis.call('SET', KEYS[5], ARGV[1], 'PX', LIMIT_LIFE_MS) end
 pcall(grant_next, KEYS[1], KEYS[3], KEYS[4], '', ARGV[2] == '')
 return 1

@@ -1,5 +1,5 @@
 --[[
-  KEYS    main, fence, queue, holders of each key
+  KEYS    main, fence, queue, holders, limit of each key
   ARGV    1 token
           2 token that replaces it
           3 ttl in ms
@@ -17,7 +17,7 @@
 local token, to, ttl, keep, used, line = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6] or ''
 local mode, fences = mode_of(to), {}
 
-for i = 1, #KEYS, 4 do
+for i = 1, #KEYS, 5 do
   local main, queue, holders = KEYS[i], KEYS[i + 2], KEYS[i + 3]
   local stored, damaged = fence_at(KEYS[i + 1])
   if damaged then return damaged end
@@ -29,7 +29,7 @@ for i = 1, #KEYS, 4 do
   end
 end
 
-for i = 1, #KEYS, 4 do
+for i = 1, #KEYS, 5 do
   local main, fence, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
   local lasted = redis.pcall('PTTL', main)
   local life = ttl + keep + math.max(0, math.ceil((math.max(fences[i], used) - now) / 1000))

@@ -265,7 +265,7 @@ async function* keysAt(
 }
 
 function lookAt(node: Server, key: string): Promise<FoundKey> {
-  const { main, fence, queue, holders, once } = node.names(key);
+  const { main, fence, queue, holders, limit, once } = node.names(key);
   return ask(
     node,
     [
@@ -277,9 +277,9 @@ function lookAt(node: Server, key: string): Promise<FoundKey> {
       ['pttl', holders],
       ['hmget', once, 'state', 'attempt', 'text'],
       ['pttl', once],
-      ['get', `${holders}:limit`], // as `holders.lua` names it
+      ['get', limit],
     ],
-    ([holder, leftMs, token, places, tokens, togetherMs, marks, markedMs, limit]) => {
+    ([holder, leftMs, token, places, tokens, togetherMs, marks, markedMs, given]) => {
       if (typeof leftMs !== 'number') return undefined;
       const fencingToken = countIn(token);
       const sinceMs = momentIn(fencingToken);
@@ -292,7 +292,7 @@ function lookAt(node: Server, key: string): Promise<FoundKey> {
         fencingToken,
         line: pairsIn(places).flatMap(([member, ticket]) => placeIn(member, ticket)),
         once: onceIn(textsIn(marks), numberIn(markedMs)),
-        limit: countIn(limit),
+        limit: countIn(given),
       };
     },
   );

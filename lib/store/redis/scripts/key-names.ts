@@ -8,6 +8,8 @@ export interface KeyNames {
   readonly queue: string;
   /** A sorted set: the tokens of those who hold it together, by the time at which they end. */
   readonly holders: string;
+  /** A string: the limit that was set. `holders.lua` makes the name from that of the holders. */
+  readonly limit: string;
   /** A hash: what has become of work that is to be done once. */
   readonly once: string;
 }
@@ -29,6 +31,7 @@ export function keyNames(prefix: string): (key: string) => KeyNames {
         fence: `${main}:{fence}`,
         queue: `${main}:{queue}`,
         holders: `${main}:{holders}`,
+        limit: `${main}:{holders}:limit`,
         once: `${main}:{once}`,
       };
     };
@@ -40,6 +43,7 @@ export function keyNames(prefix: string): (key: string) => KeyNames {
       fence: `{${main}}:fence`,
       queue: `{${main}}:queue`,
       holders: `{${main}}:holders`,
+      limit: `{${main}}:holders:limit`,
       once: `{${main}}:once`,
     };
   };

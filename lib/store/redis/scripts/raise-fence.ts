@@ -14,8 +14,9 @@ type RaiseFenceAnswer = { readonly status: 'raised' } | { readonly status: 'lost
  */
 export const raiseFenceScript: Verb<RaiseFenceCall, RaiseFenceAnswer> = {
   encode({ keys, token, fencingToken, ttlMs }, { names, lineMode, options }) {
-    const encoded = partsOf(keys.length * 3);
-    for (const { main, fence, holders } of keys.map(names)) encoded.push(main, fence, holders);
+    const encoded = partsOf(keys.length * 4);
+    for (const { main, fence, holders, limit } of keys.map(names))
+      encoded.push(main, fence, holders, limit);
     encoded.push(token, fencingToken, ttlMs, options.fenceKeepMs, lineArgument(lineMode));
     return encoded;
   },

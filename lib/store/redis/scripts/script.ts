@@ -84,7 +84,7 @@ export const partsOf = <First extends string | number>(
   ([first] as (string | number)[]).concat(others) as [First, ...(string | number)[]];
 
 /**
- * Begins a call with the names of the keys: main, fence, queue, holders of each; with a guard also its epoch key, last. Arguments are
+ * Begins a call with the names of the keys: main, fence, queue, holders, limit of each; with a guard also its epoch key, last. Arguments are
  * pushed to it: with a thousand keys nothing is copied twice.
  */
 export function callOn(
@@ -92,10 +92,10 @@ export function callOn(
   { names }: ServerFacts,
   epoch?: string,
 ): [number, ...(string | number)[]] {
-  const call = partsOf(keys.length * 4);
+  const call = partsOf(keys.length * 5);
   for (const key of keys) {
-    const { main, fence, queue, holders } = names(key);
-    call.push(main, fence, queue, holders);
+    const { main, fence, queue, holders, limit } = names(key);
+    call.push(main, fence, queue, holders, limit);
   }
   if (epoch === undefined) return call;
   call[0] += 1;

@@ -100,8 +100,8 @@ async function simulate({ workers, worlds, minutes, seed, size, profiles, keepsG
       worker.once('exit', resolve);
     });
   });
-  await Promise.all(ends);
-  clearInterval(printing);
+  // A worker that fails ends the run: the timer would keep the process from ending.
+  await Promise.all(ends).finally(() => clearInterval(printing));
   console.log(total.line);
   return total.failures;
 }

@@ -9,6 +9,7 @@ import {
   OUT_OF_MEMORY,
   READ_ONLY,
   Status,
+  UndeclaredKey,
   UnknownCommand,
   type RawReply,
   type Reply,
@@ -18,6 +19,7 @@ import { SortedSet } from './sorted-set.js';
 
 export {
   ModelError,
+  UndeclaredKey,
   UnknownCommand,
   type ChannelKind,
   type Changes,
@@ -33,6 +35,8 @@ export interface RedisModelOptions {
   /** Tells servers apart whose run id is not given. */
   readonly name?: string;
   readonly isClusterNode?: boolean;
+  /** Whether scripts may use declared keys only, as some servers demand. */
+  readonly isStrict?: boolean;
   /** Told of what each command has changed, all at once: what replicas get, in this order. */
   readonly onChanges?: (changes: Changes) => void;
 }
@@ -61,6 +65,7 @@ export class RedisModel implements Facts {
   memory: Facts['memory'] = 'free';
   readonly version: string;
   readonly isClusterNode: boolean;
+  readonly isStrict: boolean;
   readonly #onChanges: ((changes: Changes) => void) | undefined;
   readonly #scripts = new Scripts();
   #keyspace: Keyspace;
@@ -71,6 +76,7 @@ export class RedisModel implements Facts {
     const { version = '7.0.15', name = '', runId = runIdAfter(name), onChanges } = options;
     this.version = version;
     this.isClusterNode = options.isClusterNode ?? false;
+    this.isStrict = options.isStrict ?? false;
     this.#onChanges = onChanges;
     this.#runId = runId;
     this.#keyspace = this.#noKeys();

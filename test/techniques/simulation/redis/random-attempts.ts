@@ -52,8 +52,8 @@ export class RandomAttempts {
 
   /** All keys that the scripts use. */
   get keys(): readonly string[] {
-    return this.names.flatMap(({ main, fence, queue, holders, once }) => [
-      ...[main, fence, queue, holders, once, `${holders}:limit`],
+    return this.names.flatMap(({ main, fence, queue, holders, limit, once }) => [
+      ...[main, fence, queue, holders, limit, once],
       ...this.#attempts.slice(-3).map(({ token }) => `${queue}:${token}`),
     ]);
   }

@@ -27,6 +27,11 @@ export class UnknownCommand extends Error {
   override readonly name = 'UnknownCommand';
 }
 
+/** A script used a key that its caller did not declare: Redis allows that, and some other servers do not. */
+export class UndeclaredKey extends Error {
+  override readonly name = 'UndeclaredKey';
+}
+
 export const OK = new Status('OK');
 export const WRONG_TYPE = new ModelError(
   'WRONGTYPE Operation against a key holding the wrong kind of value',

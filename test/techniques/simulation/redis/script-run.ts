@@ -2,12 +2,13 @@ import type { CompiledScript, Host } from '../lua/compile.js';
 import { exact } from '../lua/numbers.js';
 import { LuaError, LuaTable, tableWith, textOf, type LuaValue } from '../lua/values.js';
 import type { Target } from './commands/command.js';
-import { commandNamed, fits } from './commands/index.js';
+import { commandNamed, fits, keysOf } from './commands/index.js';
 import {
   ModelError,
   OUT_OF_MEMORY,
   READ_ONLY,
   Status,
+  UndeclaredKey,
   UnknownCommand,
   type RawReply,
 } from './replies.js';
@@ -26,6 +27,7 @@ const NOT_THESE = new ModelError('ERR Wrong number of args calling Redis command
 /** One run of a script: what it calls, and what becomes of the answers. */
 export class ScriptRun implements Host {
   readonly #target: Target;
+  #declared: readonly string[] = [];
   /** A full server lets a script go on that has called anything that writes, whether that wrote or not. */
   #hasWritten = false;
 
@@ -35,7 +37,8 @@ export class ScriptRun implements Host {
 
   /** @param argv of EVAL or EVALSHA, of which the first arguments are keys */
   run({ sha, compiled }: KnownScript, argv: readonly string[], keyCount: number): RawReply {
-    const keys = new LuaTable(argv.slice(3, 3 + keyCount));
+    this.#declared = argv.slice(3, 3 + keyCount);
+    const keys = new LuaTable([...this.#declared]);
     const args = new LuaTable(argv.slice(3 + keyCount));
     try {
       const values = compiled(this, keys, args);
@@ -70,6 +73,9 @@ export class ScriptRun implements Host {
     if (command?.isForScripts !== true)
       throw new UnknownCommand(`the model knows no ${String(argv[0])} for scripts`);
     if (!fits(command, argv)) return NOT_THESE;
+    const undeclared = keysOf(argv).find((key) => !this.#declared.includes(key));
+    if (undeclared !== undefined && this.#target.facts.isStrict)
+      throw new UndeclaredKey(`${argv.join(' ')}: ${undeclared} is not in KEYS`);
     const { kind, run } = command;
     if (kind !== 'reads') {
       const { role, memory } = this.#target.facts;

@@ -3,6 +3,7 @@ import { acquireScript } from '../../../../lib/store/redis/scripts/acquire.js';
 import {
   ModelError,
   RedisModel,
+  UndeclaredKey,
   UnknownCommand,
   type Changes,
   type ModelCommand,
@@ -37,6 +38,14 @@ describe('A modelled server', () => {
     );
     model.restart('nothing');
     expect(run(['GET', 'a'])).toBeNull();
+  });
+
+  it('lets scripts use declared keys only, if it is strict', () => {
+    const { run } = serverWith({ isStrict: true });
+    const script = `return redis.call('EXISTS', KEYS[1], KEYS[1] .. ARGV[1])`;
+    expect(run(['EVAL', script, 2, 'a', 'ab', 'b'])).toBe(0);
+    expect(() => run(['EVAL', script, 1, 'a', 'b'])).toThrow(UndeclaredKey);
+    expect(run(['EVAL', `return redis.call('PUBLISH', 'channel', 'text')`, 0])).toBe(0);
   });
 
   it('keeps a key to the end of its last millisecond', () => {

@@ -32,7 +32,7 @@ export class Server {
 
   /** A copy of its data, at a server of its own. */
   copy(name: string): Server {
-    const model = new RedisModel({ name });
+    const model = new RedisModel({ name, isStrict: true });
     model.copyFrom(this.#model);
     return new Server(model);
   }
@@ -75,4 +75,4 @@ function received(reply: Reply): unknown {
   return Array.isArray(reply) ? reply.map(received) : reply;
 }
 
-export const newServer = (name: string): Server => new Server(new RedisModel({ name }));
+export const newServer = (name: string): Server => new Server(new RedisModel({ name, isStrict: true }));

@@ -77,7 +77,7 @@ local function holds(main, holders, token)
   return is_open(main) and is_in(holders, token)
 end
 
--- Beside a limited key: the limit that was set for it.
+-- Beside a limited key: the limit that was set for it. Every script that may read it has it in its KEYS: some servers refuse others.
 local function limit_name(holders) return holders .. ':limit' end
 
 -- For tokens of a limit: the limit of other holders, if it differs and none is set.

@@ -22,6 +22,8 @@ export interface Facts {
   readonly role: 'master' | 'slave';
   readonly connectedReplicas: number;
   readonly isClusterNode: boolean;
+  /** Whether scripts may use declared keys only. */
+  readonly isStrict: boolean;
   readonly memory: 'free' | 'full';
   /** How many commands have changed its data. */
   readonly offset: number;

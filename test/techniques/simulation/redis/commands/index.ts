@@ -20,5 +20,15 @@ export function fits({ arity }: Command, argv: readonly string[]): boolean {
   return arity > 0 ? argv.length === arity : argv.length >= -arity;
 }
 
+/** Those whose arguments are all keys. Of the others that have keys, the first argument is the only one. */
+const OF_MANY_KEYS = new Set(['DEL', 'EXISTS', 'MGET']);
+
+/** The keys that a command names. */
+export function keysOf([name = '', ...args]: readonly string[]): readonly string[] {
+  const known = name.toUpperCase();
+  if (Object.hasOwn(SERVER_COMMANDS, known)) return [];
+  return OF_MANY_KEYS.has(known) ? args : args.slice(0, 1);
+}
+
 export const commandNamed = (name: string): Command | undefined =>
   COMMANDS.get(name) ?? COMMANDS.get(name.toUpperCase());
