@@ -3,6 +3,7 @@ import type { LockDriver } from '../store/driver/lock-driver.js';
 import type { LeaseStore, LockStore } from '../store/lock-store.js';
 import { isMockedClient } from '../store/redis/client/ioredis/is-ioredis-client.js';
 import { isLocatedClient, type RedisLocation } from '../store/redis/client/redis-location.js';
+import { holdsSeveralUrls, isRedisUrl } from '../store/redis/client/redis-url.js';
 import { wrong } from './checks.js';
 import type { Check } from './schema.js';
 
@@ -101,13 +102,13 @@ export function locationOf(
 }
 
 function nodeOf(redis: unknown, option: string): RedisLocation {
-  if (typeof redis === 'string' && /,\s*rediss?:\/\//.test(redis)) {
+  if (typeof redis === 'string' && holdsSeveralUrls(redis)) {
     throw new LockConfigurationError(
       `Option "${option}" holds several URLs in one text. Give a list of them: text.split(',').`,
     );
   }
   if (typeof redis === 'string') {
-    if (/^rediss?:\/\/./.test(redis)) return redis;
+    if (isRedisUrl(redis)) return redis;
     throw wrong(option, redis, `a URL such as 'redis://localhost:6379'`);
   }
   if (typeof redis === 'object' && redis !== null && !Array.isArray(redis)) {

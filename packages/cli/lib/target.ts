@@ -5,6 +5,11 @@ import { UsageError } from './usage-error.js';
 /** A server that is slow is to be examined, too. */
 const LIMIT_MS = 3_000;
 
+/** How URLs of Redis begin: those with a host, and those of a Unix socket. */
+const SCHEMES = '(?:rediss?|(?:redis\\+)?unix)://';
+const REDIS_URL = new RegExp(`^${SCHEMES}.`);
+const BETWEEN_URLS = new RegExp(`\\s*,\\s*(?=${SCHEMES})`);
+
 /** Which Redis is asked, and for which keys. */
 export interface Target {
   readonly redis: RedisServers;
@@ -29,7 +34,7 @@ export function targetOf(
       'Which Redis? Give --redis redis://localhost:6379, or set REDIS_URL. There is no default.',
     );
   for (const url of urls) {
-    if (!/^rediss?:\/\/./.test(url))
+    if (!REDIS_URL.test(url))
       throw new UsageError(
         `${from} must be a URL such as redis://localhost:6379, received ${describe(url)}.`,
       );
@@ -45,6 +50,6 @@ export function targetOf(
 /** Masters in one text, as they stand in a variable of the environment. A password may have a comma. */
 const separate = (text: string): readonly string[] =>
   text
-    .split(/\s*,\s*(?=rediss?:\/\/)/)
+    .split(BETWEEN_URLS)
     .map((url) => url.trim())
     .filter((url) => url !== '');

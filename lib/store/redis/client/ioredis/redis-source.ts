@@ -17,6 +17,7 @@ import {
 } from './ioredis-options.js';
 import { logsInWith, providedLogin, statedLogin, type Login, type LoginOptions } from './login.js';
 import type { RedisSource } from '../redis-client.js';
+import { socketAt } from '../redis-url.js';
 
 const isCluster = (client: IoredisClient): client is Cluster => client.isCluster;
 
@@ -63,12 +64,18 @@ function templateOf(location: string | RedisOptions): Redis {
 
 /** What stands behind the host: the database. A password may hold slashes, so it counts from the last `@`. */
 const pathOf = (url: string): string | undefined =>
+  socketAt(url)?.database ??
   /^(?:\w+:\/\/)?[^/?#]*\/([^?#]+)/.exec(url.slice(url.lastIndexOf('@') + 1))?.[1];
 
 /** A Cluster, from the URLs of some of its nodes: user, password and TLS of the first of them are those of all. Not connected. */
 export function clusterAt(urls: readonly string[]): Cluster {
   const nodes = urls.map((url) => fromUrl(url).options);
   const { username, password, tls } = nodes[0] ?? {};
+  const socket = nodes.find(({ path }) => path != null)?.path;
+  if (socket != null)
+    throw new LockConfigurationError(
+      `The nodes of a Cluster have hosts and ports, and no Unix socket: received the path ${describe(socket)}.`,
+    );
   return new ioredis.Cluster(
     nodes.map(({ host, port, db }) => ({ host, port, db })),
     {
@@ -90,6 +97,11 @@ export function clusterAt(urls: readonly string[]): Cluster {
 
 /** Never connected. What Node and ioredis throw of a URL holds all of it, the password too: it goes nowhere, not even as `cause`. */
 function fromUrl(url: string): Redis {
+  const socket = socketAt(url);
+  if (socket !== undefined) {
+    const { database = '0', ...options } = socket;
+    return templateOf({ ...options, db: database === '' ? NaN : Number(database) });
+  }
   try {
     const template = new ioredis.Redis(url, { lazyConnect: true });
     template.disconnect();
