@@ -84,8 +84,8 @@ export const partsOf = <First extends string | number>(
   ([first] as (string | number)[]).concat(others) as [First, ...(string | number)[]];
 
 /**
- * Begins a call with the names of the keys: main, fence, queue, holders, limit of each; with a guard also its epoch key, last. Arguments are
- * pushed to it: with a thousand keys nothing is copied twice.
+ * Begins a call with the names of the keys: main, fence, queue, holders, limit of each; with a guard also its epoch key, last. Arguments
+ * are pushed to it: with a thousand keys nothing is copied twice.
  */
 export function callOn(
   keys: readonly string[],
