@@ -75,4 +75,5 @@ function received(reply: Reply): unknown {
   return Array.isArray(reply) ? reply.map(received) : reply;
 }
 
-export const newServer = (name: string): Server => new Server(new RedisModel({ name, isStrict: true }));
+export const newServer = (name: string): Server =>
+  new Server(new RedisModel({ name, isStrict: true }));
