@@ -70,6 +70,12 @@ describe('the rules of leaders', () => {
     expect(violationsOf(begins(FIRST))).toEqual([]);
   });
 
+  it('find nothing in a term that is over before its work has looked at its lock', () => {
+    const [asks, ...others] = begins(FIRST);
+    const told = { ...isNotified({ ...FIRST, reason: 'stopped' }), at: 10 };
+    expect(violationsOf([asks!, told, ...others, ends(FIRST)])).toEqual([]);
+  });
+
   it('find one that was notified twice, or of another term', () => {
     expect(violationsOf([...leads(FIRST), isNotified(FIRST)])).toEqual([
       'lead: p#1 was notified 2 times that its term is over',

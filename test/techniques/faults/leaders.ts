@@ -48,7 +48,8 @@ export function leaderViolations(
 function termsOf(events: readonly AnyEvent[]): readonly Term[] {
   const candidates = new Map<string, string>();
   const terms = new Map<string, Term>();
-  for (const event of callEvents(events)) {
+  const calls = [...callEvents(events)];
+  for (const event of calls) {
     const { client, at } = event;
     const name = nameOf(event);
     const candidate = candidates.get(name);
@@ -59,9 +60,11 @@ function termsOf(events: readonly AnyEvent[]): readonly Term[] {
       const { fencingToken } = event;
       terms.set(name, { name, client, candidate, grantedAt: at, fencingToken, overs: [] });
     }
-    if (event.type === 'term-over') term?.overs.push(event);
     if (event.type === 'released' && term !== undefined) term.released = event;
   }
+  // A term that is over at once is notified of it before its work has looked at its lock.
+  for (const event of calls)
+    if (event.type === 'term-over') terms.get(nameOf(event))?.overs.push(event);
   return [...terms.values()];
 }
 
