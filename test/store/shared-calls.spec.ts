@@ -34,9 +34,9 @@ afterAll(async () => {
 
 /** How many keys of a request each of them has. */
 const SCRIPTS = new Map([
-  [acquireScript.sha, { name: 'acquire', keys: 4 }],
+  [acquireScript.sha, { name: 'acquire', keys: 5 }],
   [take.sha, { name: 'take', keys: 4 }],
-  [releaseScript.sha, { name: 'release', keys: 4 }],
+  [releaseScript.sha, { name: 'release', keys: 5 }],
   [give.sha, { name: 'give', keys: 2 }],
 ]);
 
