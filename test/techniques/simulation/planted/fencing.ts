@@ -16,8 +16,8 @@ export const FENCING: readonly PlantedBug[] = [
   {
     name: 'fence-of-one-key',
     file: 'lib/store/redis/lua/acquire.lua',
-    find: 'for i = 1, last, 4 do\n  raise_fence(KEYS[i + 1],',
-    replace: 'for i = 1, 4, 4 do\n  raise_fence(KEYS[i + 1],',
+    find: 'for i = 1, last, 5 do\n  raise_fence(KEYS[i + 1],',
+    replace: 'for i = 1, 5, 5 do\n  raise_fence(KEYS[i + 1],',
     profile: 'line',
     explanation: 'For several keys, the acquire script raises only the fence of the first key.',
     breaks:

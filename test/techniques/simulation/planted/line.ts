@@ -10,8 +10,8 @@ export const LINE: readonly PlantedBug[] = [
   {
     name: 'line-not-woken',
     file: 'lib/store/redis/lua/release.lua',
-    find: "if line ~= 'quorum' then\n  for i = 1, #KEYS, 4 do pcall(grant_next,",
-    replace: "if line == 'cluster' then\n  for i = 1, #KEYS, 4 do pcall(grant_next,",
+    find: "if line ~= 'quorum' then\n  for i = 1, #KEYS, 5 do pcall(grant_next,",
+    replace: "if line == 'cluster' then\n  for i = 1, #KEYS, 5 do pcall(grant_next,",
     profile: 'line',
     explanation: 'A release does not give the key to the first process in line.',
     breaks: FIFO,
@@ -79,8 +79,8 @@ export const LINE: readonly PlantedBug[] = [
   {
     name: 'later-key-kept',
     file: 'lib/store/redis/lua/acquire.lua',
-    find: 'for j = 1, i > 1 and last or 0, 4 do',
-    replace: 'for j = 1, 0, 4 do',
+    find: 'for j = 1, i > 1 and last or 0, 5 do',
+    replace: 'for j = 1, 0, 5 do',
     profile: 'line',
     explanation: 'A caller that has waited for one key keeps it while it waits for another one.',
     breaks: EARLIER,
