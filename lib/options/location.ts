@@ -3,7 +3,7 @@ import type { LockDriver } from '../store/driver/lock-driver.js';
 import type { LeaseStore, LockStore } from '../store/lock-store.js';
 import { isMockedClient } from '../store/redis/client/ioredis/is-ioredis-client.js';
 import { isLocatedClient, type RedisLocation } from '../store/redis/client/redis-location.js';
-import { holdsSeveralUrls, isRedisUrl } from '../store/redis/client/redis-url.js';
+import { isRedisUrl, urlsIn } from '../store/redis/client/redis-url.js';
 import { wrong } from './checks.js';
 import type { Check } from './schema.js';
 
@@ -102,7 +102,7 @@ export function locationOf(
 }
 
 function nodeOf(redis: unknown, option: string): RedisLocation {
-  if (typeof redis === 'string' && holdsSeveralUrls(redis)) {
+  if (typeof redis === 'string' && urlsIn(redis).length > 1) {
     throw new LockConfigurationError(
       `Option "${option}" holds several URLs in one text. Give a list of them: text.split(',').`,
     );

@@ -120,7 +120,7 @@ export class Scheduler implements ChainOwner<DueTask> {
     const current = Math.floor(this.runtime.now().monotonicMs / SLOT_MS);
     const due: Slot[] = [];
     let next = Infinity;
-    // Without the slots themselves: for each pair, the map would make an array.
+    // Only the numbers are read: a pair of the map would be an array of its own.
     for (const number of this.#slots.keys()) {
       if (number > current) next = Math.min(next, number);
       else {

@@ -8,6 +8,7 @@ export { LockAdmin } from '../admin/lock-admin.js';
 export { LockConfigurationError, LockKeyError, LockStoreUnavailableError } from '../errors.js';
 export { describe } from '../errors/describe.js';
 export { redact } from '../errors/redact.js';
+export { isRedisUrl, urlsIn } from '../store/redis/client/redis-url.js';
 export type { RedisAnswer, RedisServer } from './redis-server.js';
 export { RedisServers, type ReachedServers, type RedisServersOptions } from './redis-servers.js';
 export type { LockEngine };

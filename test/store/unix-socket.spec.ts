@@ -3,8 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { LockAdmin } from '../../lib/admin/lock-admin.js';
 import { RedisServers } from '../../lib/tools/redis-servers.js';
 import type { LockModuleOptions } from '../../lib/options/lock-module-options.js';
+import { eventually } from '../support/eventually.js';
 import { Locks } from '../support/locks.js';
 import { RedisServer } from '../support/redis-server.js';
 
@@ -78,6 +80,8 @@ describe('a Unix socket', () => {
     const [one, two] = [await open(`unix://${encodeURI(path)}`), await open({ path })];
     const lock = await one.acquire('key', { ttl: '1m' });
     const waiting = two.acquire('key', { wait: '20s' });
+    const admin = new LockAdmin(one);
+    await eventually(async () => (await admin.describe('key')).line.length === 1);
     await lock.release();
     await (await waiting).release();
   });

@@ -1,14 +1,9 @@
-import { describe, RedisServers } from 'nestjs-holdfast/tools';
+import { describe, isRedisUrl, RedisServers, urlsIn } from 'nestjs-holdfast/tools';
 import type { GivenOptions } from './options.js';
 import { UsageError } from './usage-error.js';
 
 /** A server that is slow is to be examined, too. */
 const LIMIT_MS = 3_000;
-
-/** How URLs of Redis begin: those with a host, and those of a Unix socket. */
-const SCHEMES = '(?:rediss?|(?:redis\\+)?unix)://';
-const REDIS_URL = new RegExp(`^${SCHEMES}.`);
-const BETWEEN_URLS = new RegExp(`\\s*,\\s*(?=${SCHEMES})`);
 
 /** Which Redis is asked, and for which keys. */
 export interface Target {
@@ -34,7 +29,7 @@ export function targetOf(
       'Which Redis? Give --redis redis://localhost:6379, or set REDIS_URL. There is no default.',
     );
   for (const url of urls) {
-    if (!REDIS_URL.test(url))
+    if (!isRedisUrl(url))
       throw new UsageError(
         `${from} must be a URL such as redis://localhost:6379, received ${describe(url)}.`,
       );
@@ -47,9 +42,8 @@ export function targetOf(
   return { redis, keyPrefix: prefix, shown: `${places.join(', ')}, prefix ${prefix}` };
 }
 
-/** Masters in one text, as they stand in a variable of the environment. A password may have a comma. */
+/** Masters in one text, as they stand in a variable of the environment. */
 const separate = (text: string): readonly string[] =>
-  text
-    .split(BETWEEN_URLS)
+  urlsIn(text)
     .map((url) => url.trim())
     .filter((url) => url !== '');

@@ -8,7 +8,7 @@ import type { RedisSource } from './redis-client.js';
 /** A client of the application's, which is asked for its address and credentials only. */
 export type LocatedClient = IoredisClient;
 
-/** Where Redis is: a URL, ioredis options, or a client of the application's. */
+/** Says where Redis is: a URL, ioredis options, or a client of the application's. */
 export type RedisLocation = string | RedisOptions | LocatedClient;
 
 const LIBRARIES: readonly ClientLibrary<LocatedClient>[] = [ioredisLibrary];

@@ -5,12 +5,13 @@ import { describe } from '../../../errors/describe.js';
 const SCHEMES = '(?:rediss?|(?:redis\\+)?unix)://';
 
 const REDIS_URL = new RegExp(`^${SCHEMES}.`);
-const SEVERAL_URLS = new RegExp(`,\\s*${SCHEMES}`);
+const BETWEEN_URLS = new RegExp(`\\s*,\\s*(?=${SCHEMES})`);
 
+/** Whether a text begins as the URL of a Redis. Its other parts are not checked. */
 export const isRedisUrl = (text: string): boolean => REDIS_URL.test(text);
 
-/** Whether several URLs are in one text, separated by commas. */
-export const holdsSeveralUrls = (text: string): boolean => SEVERAL_URLS.test(text);
+/** Separates URLs that are in one text, with commas between them. A password may have a comma. */
+export const urlsIn = (text: string): readonly string[] => text.split(BETWEEN_URLS);
 
 /** What a URL of a Unix socket says. */
 export interface SocketLocation {
@@ -43,7 +44,8 @@ export function socketAt(url: string): SocketLocation | undefined {
     };
   } catch {
     throw new LockConfigurationError(
-      `Option "redis" must be a URL such as 'unix:///run/redis.sock?db=2' or 'unix://user:password@/run/redis.sock', received ${describe(url)}. ` +
+      `Option "redis" must be a URL such as 'unix:///run/redis.sock?db=2' or 'unix://user:password@/run/redis.sock', ` +
+        `received ${describe(url)}. ` +
         'The path begins with a slash, "db" is its only parameter, and encodeURIComponent makes any password fit for a URL.',
     );
   }

@@ -35,7 +35,7 @@ export async function extendAt(
     const sureUntilUs = serverUs === undefined ? 0 : Math.floor(serverUs + validForMs * 1_000);
     keys.forEach((key, position) => {
       const expectedFence = expectedFences?.[position];
-      const answer = EXTENDED;
+      const answer = EXTENDED; // until the reply says otherwise
       entries.push({ key, token, ttlMs, fencingToken, sureUntilUs, expectedFence, answer });
     });
   }

@@ -1,6 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 
-/** The clients of iovalkey have the same shape. */
+/** A client of ioredis. */
 export type IoredisClient = Redis | Cluster;
 
 /** By shape: the application may use another copy of ioredis than the one we import. */
