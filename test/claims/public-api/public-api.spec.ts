@@ -88,7 +88,9 @@ describe('the exports', () => {
       'RedisServers',
       'createLocks',
       'describe',
+      'isRedisUrl',
       'redact',
+      'urlsIn',
     ]);
   });
 
