@@ -2,6 +2,7 @@ import { LockConfigurationError } from '../errors.js';
 import type { LockDriver } from '../store/driver/lock-driver.js';
 import type { LeaseStore, LockStore } from '../store/lock-store.js';
 import { isMockedClient } from '../store/redis/client/ioredis/is-ioredis-client.js';
+import { unusableNodeRedis } from '../store/redis/client/node-redis/node-redis-shape.js';
 import { isLocatedClient, type RedisLocation } from '../store/redis/client/redis-location.js';
 import { isRedisUrl, urlsIn } from '../store/redis/client/redis-url.js';
 import { wrong } from './checks.js';
@@ -119,6 +120,8 @@ function nodeOf(redis: unknown, option: string): RedisLocation {
       );
     }
     if (isLocatedClient(redis)) return redis;
+    const unusable = unusableNodeRedis(redis);
+    if (unusable !== undefined) throw new LockConfigurationError(`Option "${option}" ${unusable}`);
     const { url, duplicate } = redis as { url?: unknown; duplicate?: unknown };
     if (url !== undefined) {
       throw new LockConfigurationError(
@@ -127,12 +130,12 @@ function nodeOf(redis: unknown, option: string): RedisLocation {
     }
     if (typeof duplicate === 'function') {
       throw new LockConfigurationError(
-        `Option "${option}" is a client of another library than ioredis. Give its URL, or ioredis options.`,
+        `Option "${option}" is a client of a library that Holdfast does not know. Give its URL, or a client of ioredis, iovalkey or node-redis 5 or 6.`,
       );
     }
     return plainOptionsOf(redis, option);
   }
-  throw wrong(option, redis, 'a URL, ioredis options, or an ioredis Redis or Cluster');
+  throw wrong(option, redis, 'a URL, ioredis options, or a client of ioredis or node-redis');
 }
 
 const ADDRESSES = ['host', 'port', 'path', 'sentinels'];
@@ -142,7 +145,7 @@ function plainOptionsOf(redis: object, option: string): RedisLocation {
   const isPlain = [Object.prototype, null].includes(Object.getPrototypeOf(redis) as object | null);
   if (!isPlain || !ADDRESSES.some((name) => Object.hasOwn(redis, name))) {
     throw new LockConfigurationError(
-      `Option "${option}" must say where Redis is: a URL as text, an ioredis client, or ioredis options with one of ${ADDRESSES.join(', ')}.`,
+      `Option "${option}" must say where Redis is: a URL as text, a client of ioredis or node-redis, or ioredis options with one of ${ADDRESSES.join(', ')}.`,
     );
   }
   const { host, path } = redis as Readonly<Record<string, unknown>>;

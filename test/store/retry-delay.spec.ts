@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { retryDelay } from '../../lib/store/redis/client/ioredis/ioredis-options.js';
+import { retryDelay } from '../../lib/store/redis/client/retry-delay.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
 
 const delays = (chance: number): number[] =>

@@ -5,10 +5,10 @@ interface Single {
   duplicate(options: object): RedisLocation;
 }
 
-type Client = Extract<RedisLocation, { duplicate: unknown }>;
+type Client = Extract<RedisLocation, { duplicate: unknown; isCluster: boolean }>;
 
 const isClient = (location: RedisLocation): location is Client =>
-  typeof location === 'object' && 'duplicate' in location;
+  typeof location === 'object' && 'duplicate' in location && 'isCluster' in location;
 
 /**
  * The same server with another database.

@@ -66,8 +66,8 @@ export interface Master {
   readonly address: string;
   /** Connected, or about to be. Otherwise its first command connects. */
   readonly isConnected: boolean;
-  /** How much has arrived over its connection. */
-  readonly bytesRead: number;
+  /** Grows with what arrives over its connection: bytes or replies, as the client can tell. */
+  readonly arrived: number;
   command(...command: Command): Promise<unknown>;
   /** Ends its connection. The next command for the master opens another one. */
   disconnect(): void;

@@ -29,7 +29,7 @@ export class SilentMasters {
 
   #ping(master: Master, timeLimitMs: number): void {
     const { address } = master;
-    let { bytesRead } = master;
+    let { arrived } = master;
     let silentMs = Math.min(timeLimitMs, LONGEST_SILENCE_MS - LOOK_MS);
     let limit: TimeLimit | undefined;
     const settle = (): void => {
@@ -41,8 +41,8 @@ export class SilentMasters {
       limit = new TimeLimit(this.#scheduler, listenMs);
       limit.onOver = () => {
         // Replies to earlier requests arrive before the reply to the ping.
-        silentMs = master.bytesRead === bytesRead ? silentMs + listenMs : 0;
-        ({ bytesRead } = master);
+        silentMs = master.arrived === arrived ? silentMs + listenMs : 0;
+        ({ arrived } = master);
         if (silentMs < LONGEST_SILENCE_MS) listen();
         else {
           settle();

@@ -8,10 +8,8 @@ import type {
   SubscriberClient,
   SubscriberEvents,
 } from '../../../../lib/store/redis/client/redis-client.js';
-import {
-  leavesReplicas,
-  retryDelay,
-} from '../../../../lib/store/redis/client/ioredis/ioredis-options.js';
+import { leavesReplicas } from '../../../../lib/store/redis/client/leaves-replicas.js';
+import { retryDelay } from '../../../../lib/store/redis/client/retry-delay.js';
 import { replyError } from '../../../../lib/store/redis/client/reply-errors.js';
 import type { ScriptCall } from '../../../../lib/store/redis/scripts/script.js';
 import type { Answer, Connection } from './connection.js';

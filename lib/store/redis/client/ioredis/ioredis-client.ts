@@ -1,8 +1,10 @@
+import { TLSSocket } from 'node:tls';
 import type { Cluster, Redis } from 'ioredis';
 import type { Runtime } from '../../../../time/runtime.js';
 import { type ScriptCall, partsOf } from '../../scripts/script.js';
 import { IoredisSubscriber } from './ioredis-subscriber.js';
-import { ClusterProblems, connectProblem, tlsHint } from './connect-problem.js';
+import { connectProblem, tlsHint } from '../connect-problem.js';
+import { ClusterProblems } from './cluster-problems.js';
 import { addressOf, subscriberOptions } from './ioredis-options.js';
 import type {
   ClientEvents,
@@ -123,7 +125,9 @@ export class IoredisSingle extends IoredisClient<Redis> implements RedisClient {
   }
 
   hintAt(problem: string): string {
-    return tlsHint(this.client, problem);
+    const { options, stream } = this.client;
+    const isShakingHands = stream instanceof TLSSocket && isPending(stream);
+    return tlsHint(options.tls !== undefined, problem, isShakingHands);
   }
 
   /**
@@ -207,7 +211,7 @@ class IoredisMaster implements Master {
     return status !== 'wait' && status !== 'end';
   }
 
-  get bytesRead(): number {
+  get arrived(): number {
     // There is no stream before it connects for the first time.
     const { stream } = this.#redis as Partial<Redis>;
     return stream?.bytesRead ?? 0;
@@ -228,6 +232,11 @@ class IoredisMaster implements Master {
  */
 const isOfSelect = (error: Error & { readonly command?: { readonly name: string } }): boolean =>
   isReply(error) && error.command?.name === 'select';
+
+/** Connected, with the handshake not over: Node knows, and does not document it. */
+const isPending = (socket: TLSSocket): boolean =>
+  !socket.connecting &&
+  (socket as { readonly secureConnecting?: boolean }).secureConnecting === true;
 
 /** As the methods of ioredis ask for replies. */
 const AS_TEXT = { replyEncoding: 'utf8' } as const;

@@ -1,18 +1,6 @@
 import type { RedisOptions } from 'ioredis';
-import { backOffMs, type BackOff } from '../../../../time/back-off.js';
-import type { Clock } from '../../../../time/clock.js';
 import type { Runtime } from '../../../../time/runtime.js';
-
-/** Between two tries to connect. */
-const RETRY: BackOff = { firstMs: 50, longestMs: 500 };
-
-/** So much longer by chance: processes that lost one server together do not all come back in one moment, however many they are. */
-const RETRY_SPREAD = 0.5;
-
-export const retryDelay =
-  (runtime: Runtime) =>
-  (times: number): number =>
-    backOffMs(RETRY, times - 1) * (1 + runtime.random() * RETRY_SPREAD);
+import { retryDelay } from '../retry-delay.js';
 
 /** ioredis ends a connection permanently when its strategy returns anything but a number. */
 const noRetry = (): null => null;
@@ -47,22 +35,6 @@ export const ownOptions = (runtime: Runtime): RedisOptions => ({
   retryStrategy: retryDelay(runtime),
   sentinelRetryStrategy: retryDelay(runtime),
 });
-
-/** A replica refuses every request, and a new connection may lead to another replica. */
-const LEAVES_AGAIN_AFTER_MS = 1_000;
-
-/** Leaves a master that was demoted at once, and after that at most once a second. */
-export function leavesReplicas(clock: Clock): NonNullable<RedisOptions['reconnectOnError']> {
-  let leftAt = -Infinity;
-  return (error) => {
-    // Redis before 7 puts the error of a command behind that of the script.
-    if (!error.message.includes('READONLY')) return false;
-    const now = clock.now().monotonicMs;
-    if (now - leftAt < LEAVES_AGAIN_AFTER_MS) return false;
-    leftAt = now;
-    return true;
-  };
-}
 
 /** The subscriber is replaced, not reconnected: see `Subscriber`. Messages belong to no database, so it selects none. */
 export const subscriberOptions = (runtime: Runtime): RedisOptions => ({

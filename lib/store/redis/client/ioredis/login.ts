@@ -1,8 +1,8 @@
 import { Socket } from 'node:net';
 import type { Redis, RedisOptions } from 'ioredis';
-import { describe } from '../../../../errors/describe.js';
 import type { Runtime } from '../../../../time/runtime.js';
 import type { CredentialsProvider, RedisCredentials } from '../client-library.js';
+import { credentialsProblem, provided } from '../provided-credentials.js';
 import type ioredis from './ioredis.cjs';
 
 const NAMES = ['username', 'password', 'sentinelUsername', 'sentinelPassword'] as const;
@@ -47,14 +47,11 @@ interface ProvidedLogin {
   readonly runtime: Runtime;
 }
 
-/** The longest that the function of the application may take. ioredis gives a connection as long. */
-const LONGEST_MS = 10_000;
-
 /** By a function of the application, which is called before each connection. */
 export function providedLogin({ provide, stated, like, runtime }: ProvidedLogin): Login {
   let latest: RedisCredentials | undefined;
   const renew = async (): Promise<void> => {
-    latest = checked(await inTime(Promise.resolve().then(provide), runtime));
+    latest = await provided(provide, runtime);
   };
   // ioredis reads these two before it calls the connector, and sends them after it.
   const username = whenSent(() => latest?.username ?? 'default');
@@ -77,26 +74,6 @@ const secretsOf = ({ password, sentinelPassword }: LoginOptions): readonly strin
 
 /** ioredis makes a text of each argument of a command when it creates the command. */
 const whenSent = (read: () => string): string => ({ toString: read }) as unknown as string;
-
-function checked(given: RedisCredentials): RedisCredentials {
-  const { password } = (given as Partial<RedisCredentials> | null | undefined) ?? {};
-  if (typeof password === 'string' && password !== '') return given;
-  const what = password === undefined ? 'no password' : `the password ${describe(password)}`;
-  throw new Error(`returned ${what}. It must return { username, password }`);
-}
-
-function inTime<T>(promise: Promise<T>, runtime: Runtime): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const cancel = runtime.setTimer(
-      () => {
-        reject(new Error(`returned nothing within ${String(LONGEST_MS)} ms`));
-      },
-      LONGEST_MS,
-      'background',
-    );
-    promise.then(resolve, reject).finally(cancel);
-  });
-}
 
 type AbstractConnector = InstanceType<typeof ioredis.AbstractConnector>;
 
@@ -126,8 +103,7 @@ function connectorAfter(
         await renew();
       } catch (error) {
         // As a connection that fails: ioredis reports why, and tries again. If this rejected, it would never try again.
-        const why = error instanceof Error ? error.message : String(error);
-        this.firstError = new Error(`option "credentials": ${why}`, { cause: error });
+        this.firstError = credentialsProblem(error);
         return new Socket().destroy();
       }
       // The connection was ended meanwhile.

@@ -7,14 +7,9 @@ import { redact } from '../../../../errors/redact.js';
 import type { Runtime } from '../../../../time/runtime.js';
 import ioredis from './ioredis.cjs';
 import { IoredisCluster, IoredisSingle } from './ioredis-client.js';
-import {
-  addressOf,
-  leavesReplicas,
-  OWN_NODE,
-  ownOptions,
-  retryDelay,
-  subscriberOptions,
-} from './ioredis-options.js';
+import { addressOf, OWN_NODE, ownOptions, subscriberOptions } from './ioredis-options.js';
+import { leavesReplicas } from '../leaves-replicas.js';
+import { retryDelay } from '../retry-delay.js';
 import { logsInWith, providedLogin, statedLogin, type Login, type LoginOptions } from './login.js';
 import type { RedisSource } from '../redis-client.js';
 import { socketAt } from '../redis-url.js';
