@@ -1,7 +1,7 @@
 import type { NodeFailure } from '../errors.js';
 import { RedisConnection } from '../store/redis/client/redis-connection.js';
 import type { RedisSource } from '../store/redis/client/redis-client.js';
-import { clusterAt } from '../store/redis/client/ioredis/redis-source.js';
+import { clusterAt } from '../store/redis/client/default-library.js';
 import { redisSource, type RedisLocation } from '../store/redis/client/redis-location.js';
 import { systemRuntime } from '../time/runtime.js';
 import { Scheduler } from '../time/scheduler.js';

@@ -36,7 +36,7 @@ describe('where Redis is', () => {
   ])('is not told without an address: %s', (_what, redis) => {
     expect(() => at(redis)).toThrow(
       new LockConfigurationError(
-        'Option "redis" must say where Redis is: a URL as text, an ioredis client, or ioredis options with one of host, port, path, sentinels.',
+        'Option "redis" must say where Redis is: a URL as text, a client of ioredis or node-redis, or ioredis options with one of host, port, path, sentinels.',
       ),
     );
   });

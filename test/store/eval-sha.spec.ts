@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Command } from 'ioredis';
-import { EvalSha } from '../../lib/store/redis/client/ioredis/ioredis-client.js';
+import { evalShaClass } from '../../lib/store/redis/client/ioredis/command-class.js';
+
+const EvalSha = evalShaClass(Command);
 
 const SHA = '0123456789abcdef0123456789abcdef01234567';
 

@@ -1,7 +1,14 @@
-import { describe, expect, it } from '@jest/globals';
-import { ReplyError } from 'ioredis';
-import '../../lib/store/redis/client/ioredis/ioredis-client.js';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis, ReplyError } from 'ioredis';
+import { redisSource } from '../../lib/store/redis/client/redis-location.js';
 import { isBroken, isPassing, isReply } from '../../lib/store/redis/client/reply-errors.js';
+import { systemRuntime } from '../../lib/time/runtime.js';
+
+beforeAll(() => {
+  const client = new Redis({ lazyConnect: true });
+  redisSource(client, systemRuntime);
+  client.disconnect();
+});
 
 describe('errors of ioredis whose classes a minifier has renamed', () => {
   /** As a minifier leaves it: ioredis takes the name of an error from its class. */

@@ -16,7 +16,7 @@ const STAND_INS = {
   'node:os': 'os.mjs',
   'node:util': 'util.mjs',
   './acorn.cjs': 'acorn.mjs',
-  './ioredis.cjs': 'ioredis.mjs',
+  '../installed.cjs': 'installed.mjs',
   './client/redis-location.js': 'redis-location.mjs',
   '../store/redis/client/redis-location.js': 'redis-location.mjs',
 };

@@ -171,7 +171,7 @@ async function expectHintWithoutIoredis(root) {
     () => new Error('the application started'),
     (error) => error,
   );
-  if (!message.includes('which is not installed: npm install ioredis'))
+  if (!message.includes('npm install ioredis, or npm install redis'))
     throw new Error(`without ioredis the message is not the one that helps:\n${message}`);
 }
 

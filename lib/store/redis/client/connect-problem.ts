@@ -2,7 +2,7 @@
 export type ConnectError = Error & {
   /** The code of Node or OpenSSL. */
   readonly code?: string;
-  /** Of a host name with several addresses: what went wrong with each. Node gives no message then. */
+  /** What went wrong with each address of a host name that has several. Node gives no message then. */
   readonly errors?: readonly Error[];
   /** What the last node said, if no node of a Cluster can be asked. */
   readonly lastNodeError?: ConnectError | null;

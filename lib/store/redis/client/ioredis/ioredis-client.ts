@@ -1,10 +1,11 @@
 import { TLSSocket } from 'node:tls';
 import type { Cluster, Redis } from 'ioredis';
 import type { Runtime } from '../../../../time/runtime.js';
-import { type ScriptCall, partsOf } from '../../scripts/script.js';
+import type { ScriptCall } from '../../scripts/script.js';
 import { IoredisSubscriber } from './ioredis-subscriber.js';
 import { connectProblem, tlsHint } from '../connect-problem.js';
 import { ClusterProblems } from './cluster-problems.js';
+import { commandClassOf, evalShaClass } from './command-class.js';
 import { addressOf, subscriberOptions } from './ioredis-options.js';
 import type {
   ClientEvents,
@@ -16,10 +17,7 @@ import type {
   SubscriberClient,
   SubscriberEvents,
 } from '../redis-client.js';
-import { isReply, REPLY_ERRORS } from '../reply-errors.js';
-import ioredis from './ioredis.cjs';
-
-REPLY_ERRORS.push(ioredis.ReplyError as typeof Error);
+import { isReply } from '../reply-errors.js';
 
 /** How many arguments of requests of one moment go out in one packet: those of about 16 requests. */
 const MOST_GATHERED = 160;
@@ -28,9 +26,13 @@ const MOST_GATHERED = 160;
 abstract class IoredisClient<Client extends Redis | Cluster> {
   protected readonly client: Client;
   readonly hasShardedChannels: boolean;
+  readonly #Command: ReturnType<typeof commandClassOf>;
+  readonly #EvalSha: ReturnType<typeof evalShaClass>;
 
   constructor(client: Client, { onConnect, onReady, onError, onClose, onEnd }: ClientEvents) {
     this.client = client;
+    this.#Command = commandClassOf(client);
+    this.#EvalSha = evalShaClass(this.#Command);
     this.hasShardedChannels = 'ssubscribe' in client;
     client.on('connect', onConnect);
     client.on('ready', onReady);
@@ -54,7 +56,7 @@ abstract class IoredisClient<Client extends Redis | Cluster> {
 
   evalsha(sha: string, call: ScriptCall, isAlone: boolean): Promise<unknown> {
     if (!isAlone) this.gather(call.length);
-    return this.client.sendCommand(new EvalSha(sha, call)) as Promise<unknown>;
+    return this.client.sendCommand(new this.#EvalSha(sha, call)) as Promise<unknown>;
   }
 
   command(...[name, ...args]: Command): Promise<unknown> {
@@ -70,8 +72,8 @@ abstract class IoredisClient<Client extends Redis | Cluster> {
   /** Takes the first argument for a key where ioredis does not know the command, as those of modules. */
   keysIn([name, ...args]: Command): readonly string[] {
     const known = name.toLowerCase();
-    if (!(known in ioredis.Redis.prototype)) return args.slice(0, 1).map(String);
-    return new ioredis.Command(known, args).getKeys().map(String);
+    if (!(known in this.client)) return args.slice(0, 1).map(String);
+    return new this.#Command(known, args).getKeys().map(String);
   }
 
   disconnect(): void {
@@ -237,47 +239,3 @@ const isOfSelect = (error: Error & { readonly command?: { readonly name: string 
 const isPending = (socket: TLSSocket): boolean =>
   !socket.connecting &&
   (socket as { readonly secureConnecting?: boolean }).secureConnecting === true;
-
-/** As the methods of ioredis ask for replies. */
-const AS_TEXT = { replyEncoding: 'utf8' } as const;
-
-/** A call with more arguments would block the server for seconds. No call of the library has a tenth of them. */
-const MOST_ARGUMENTS = 65_536;
-
-/** What stands before an argument of that many bytes. */
-const headOf = (bytes: number): string => `\r\n$${String(bytes)}\r\n`;
-
-/** For arguments of usual length, made once. */
-const HEADS = Array.from({ length: 128 }, (_, bytes) => headOf(bytes));
-
-/**
- * EVALSHA as ioredis sends it, with less work: the method of that name copies all arguments three times, and asks for
- * the number of bytes of each.
- */
-export class EvalSha extends ioredis.Command {
-  /** @throws RangeError for too many arguments */
-  constructor(sha: string, call: ScriptCall) {
-    if (call.length > MOST_ARGUMENTS)
-      throw new RangeError(`a script has at most ${String(MOST_ARGUMENTS)} arguments`);
-    super('evalsha', [], AS_TEXT);
-    this.args = partsOf(sha, call);
-  }
-
-  override toWritable(): string {
-    const text = this.#textWith((arg) => arg.length);
-    // Nearly always each character is one byte.
-    return Buffer.byteLength(text) === text.length
-      ? text
-      : this.#textWith((arg) => Buffer.byteLength(arg));
-  }
-
-  #textWith(bytesOf: (arg: string) => number): string {
-    let text = `*${String(this.args.length + 1)}\r\n$7\r\nevalsha`;
-    for (const part of this.args) {
-      const arg = typeof part === 'string' ? part : String(part);
-      const bytes = bytesOf(arg);
-      text += (HEADS[bytes] ?? headOf(bytes)) + arg;
-    }
-    return `${text}\r\n`;
-  }
-}

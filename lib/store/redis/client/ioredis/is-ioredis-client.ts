@@ -3,7 +3,7 @@ import type { Cluster, Redis } from 'ioredis';
 /** A client of ioredis. */
 export type IoredisClient = Redis | Cluster;
 
-/** By shape: the application may use another copy of ioredis than the one we import. */
+/** By shape: the application may use another copy of ioredis than the one that is found here. */
 export function isIoredisClient(value: object): value is IoredisClient {
   const { duplicate, isCluster } = value as Partial<IoredisClient>;
   return typeof duplicate === 'function' && typeof isCluster === 'boolean';

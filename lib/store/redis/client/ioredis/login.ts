@@ -1,9 +1,8 @@
 import { Socket } from 'node:net';
-import type { Redis, RedisOptions } from 'ioredis';
+import type { AbstractConnector, Redis, RedisOptions } from 'ioredis';
 import type { Runtime } from '../../../../time/runtime.js';
 import type { CredentialsProvider, RedisCredentials } from '../client-library.js';
 import { credentialsProblem, provided } from '../provided-credentials.js';
-import type ioredis from './ioredis.cjs';
 
 const NAMES = ['username', 'password', 'sentinelUsername', 'sentinelPassword'] as const;
 
@@ -74,8 +73,6 @@ const secretsOf = ({ password, sentinelPassword }: LoginOptions): readonly strin
 
 /** ioredis makes a text of each argument of a command when it creates the command. */
 const whenSent = (read: () => string): string => ({ toString: read }) as unknown as string;
-
-type AbstractConnector = InstanceType<typeof ioredis.AbstractConnector>;
 
 /** How ioredis makes a connection. */
 type ConnectorClass = new (options: unknown) => AbstractConnector & {

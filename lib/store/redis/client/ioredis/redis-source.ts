@@ -5,11 +5,11 @@ import { isIoredisClient, type IoredisClient } from './is-ioredis-client.js';
 import type { ClientLibrary, CredentialsProvider } from '../client-library.js';
 import { redact } from '../../../../errors/redact.js';
 import type { Runtime } from '../../../../time/runtime.js';
-import ioredis from './ioredis.cjs';
 import { IoredisCluster, IoredisSingle } from './ioredis-client.js';
 import { addressOf, OWN_NODE, ownOptions, subscriberOptions } from './ioredis-options.js';
 import { leavesReplicas } from '../leaves-replicas.js';
 import { retryDelay } from '../retry-delay.js';
+import { anyPackage, ioredis, learnRepliesOf } from './packages.js';
 import { logsInWith, providedLogin, statedLogin, type Login, type LoginOptions } from './login.js';
 import type { RedisSource } from '../redis-client.js';
 import { socketAt } from '../redis-url.js';
@@ -21,6 +21,7 @@ export const ioredisLibrary: ClientLibrary<IoredisClient> = {
   isClient: isIoredisClient,
   isCluster,
   source: (client, runtime, provide) => {
+    learnRepliesOf(client);
     if (isCluster(client)) return clusterSource(client, runtime, provide);
     const login = loginOf(client, client, runtime, provide);
     return singleSource({ template: client, runtime, login, path: undefined });
@@ -28,7 +29,7 @@ export const ioredisLibrary: ClientLibrary<IoredisClient> = {
 };
 
 /** @throws LockConfigurationError for a URL or options that lead nowhere */
-export function sourceAt(
+export function ioredisSourceAt(
   location: string | RedisOptions,
   runtime: Runtime,
   provide?: CredentialsProvider,
@@ -52,7 +53,8 @@ function loginOf(
 /** Never connected. Read first and duplicated then, because what a URL says in its query would win over options beside it. */
 function templateOf(location: string | RedisOptions): Redis {
   if (typeof location === 'string') return fromUrl(location);
-  const template = new ioredis.Redis({ ...location, lazyConnect: true });
+  const { Redis } = ioredis('The options');
+  const template = new Redis({ ...location, lazyConnect: true });
   template.disconnect();
   return template;
 }
@@ -63,7 +65,7 @@ const pathOf = (url: string): string | undefined =>
   /^(?:\w+:\/\/)?[^/?#]*\/([^?#]+)/.exec(url.slice(url.lastIndexOf('@') + 1))?.[1];
 
 /** A Cluster, from the URLs of some of its nodes: user, password and TLS of the first of them are those of all. Not connected. */
-export function clusterAt(urls: readonly string[]): Cluster {
+export function ioredisClusterAt(urls: readonly string[]): Cluster {
   const nodes = urls.map((url) => fromUrl(url).options);
   const { username, password, tls } = nodes[0] ?? {};
   const socket = nodes.find(({ path }) => path != null)?.path;
@@ -71,7 +73,8 @@ export function clusterAt(urls: readonly string[]): Cluster {
     throw new LockConfigurationError(
       `The nodes of a Cluster have hosts and ports, and no Unix socket: received the path ${describe(socket)}.`,
     );
-  return new ioredis.Cluster(
+  const { Cluster } = ioredis('The URLs');
+  return new Cluster(
     nodes.map(({ host, port, db }) => ({ host, port, db })),
     {
       lazyConnect: true,
@@ -97,8 +100,9 @@ function fromUrl(url: string): Redis {
     const { database = '0', ...options } = socket;
     return templateOf({ ...options, db: database === '' ? NaN : Number(database) });
   }
+  const { Redis } = ioredis('The URL');
   try {
-    const template = new ioredis.Redis(url, { lazyConnect: true });
+    const template = new Redis(url, { lazyConnect: true });
     template.disconnect();
     return template;
   } catch {
@@ -184,7 +188,7 @@ function clusterSource(
       ? stated
       : providedLogin({
           ...{ provide, stated, runtime },
-          like: new ioredis.Redis({ ...redisOptions, lazyConnect: true }),
+          like: new (anyPackage('The Cluster').Redis)({ ...redisOptions, lazyConnect: true }),
         });
   const name = `cluster ${nodes.map(addressOf).join(', ')}`;
   // ioredis ignores it, or continues in database 0.

@@ -22,8 +22,8 @@ export interface NodeConnectionEvents {
 }
 
 /**
- * One connection with node-redis. Its client connects once, and is never used again when the connection is over: node-redis would begin
- * anew by itself, differently in each of its versions, and cannot be made to.
+ * One connection with node-redis. Its client connects once, and is never used again when the connection is over. By itself, node-redis
+ * would connect again, differently in each of its versions.
  */
 export class NodeConnection {
   /** How many replies have come. */

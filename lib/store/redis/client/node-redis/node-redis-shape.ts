@@ -41,10 +41,10 @@ interface HostAndPort {
 
 /** The options of all three kinds of clients, as far as they are read. */
 export interface AnyOptions extends NodeOptions {
-  /** Of a Cluster. */
+  /** The nodes of a Cluster that the application names. */
   readonly rootNodes?: readonly NodeOptions[];
   readonly defaults?: NodeOptions;
-  /** Behind Sentinel: the name of the group. */
+  /** The name of the group behind Sentinel. */
   readonly name?: string;
   readonly sentinelRootNodes?: readonly HostAndPort[];
   readonly nodeClientOptions?: NodeOptions;
@@ -108,8 +108,8 @@ export function unusableNodeRedis(value: object): string | undefined {
 }
 
 /**
- * The options of a client as they are now. node-redis keeps those of a Sentinel client private, and gives those of all three kinds to the
- * constructor that makes a duplicate. So this stands for that constructor, and nothing is made.
+ * The options of a client as they are now. node-redis keeps those of a Sentinel client private. It gives the options of all three kinds
+ * to the constructor that makes a duplicate, so this stands for that constructor. Nothing is made.
  */
 export function optionsOf(client: NodeRedisClient): AnyOptions {
   let read: AnyOptions = {};

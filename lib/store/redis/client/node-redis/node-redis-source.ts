@@ -37,8 +37,8 @@ interface Parts {
 }
 
 /**
- * What the application has set for its own commands and does not hold for ours. The name is given and the database is selected after the
- * connection is there: where a user is forbidden that, node-redis would end the connection. A URL would win over options beside it.
+ * What the application has set for its own commands and does not hold for ours. A new connection is named and selects its database by
+ * commands of ours: where a user is forbidden that, node-redis would end the connection. A URL would win over options beside it.
  */
 const OURS = {
   url: undefined,
@@ -158,7 +158,7 @@ function begun(client: NodeClient): NodeClient {
 interface SingleSource extends Parts {
   readonly name: string;
   readonly open: Opener;
-  /** Of the connections to the server. */
+  /** The options of connections to the server. */
   readonly options: NodeOptions;
   readonly keyPrefix: string | Buffer | undefined;
 }
