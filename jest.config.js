@@ -30,7 +30,7 @@ export default {
     '^\\./acorn\\.cjs$': '<rootDir>/lib/key/acorn.cts',
     '^\\./this-file\\.cjs$': '<rootDir>/lib/nest/methods/this-file.cts',
     '^\\./page-folder\\.cjs$': '<rootDir>/test/support/page-folder.cts',
-    '^\\.{1,2}/installed\\.cjs$': '<rootDir>/lib/store/redis/client/installed.cts',
+    '/installed\\.cjs$': '<rootDir>/lib/store/redis/client/installed.cts',
     '^nestjs-holdfast$': '<rootDir>/lib/index.ts',
     '^nestjs-holdfast/(\\w+)$': '<rootDir>/lib/$1/index.ts',
     '^@nestjs-holdfast/(\\w+)$': '<rootDir>/packages/$1/lib/index.ts',

@@ -128,8 +128,8 @@ const instance: Check<false | InstanceOptions, ReturnType<typeof facts.resolve> 
 
 const MODULE = {
   /**
-   * Where Redis is: a URL, ioredis options (Sentinel too), an ioredis `Redis` or `Cluster`, or a list of independent
-   * masters. `redis` or `store` is required.
+   * Where Redis is: a URL, ioredis options (Sentinel too), a client of ioredis, iovalkey or node-redis, or a list of
+   * independent masters. `redis` or `store` is required.
    *
    * Holdfast reads only the address and the credentials of a client. It opens its own connections and does not use
    * yours. Locks are kept in the database of the URL or the options, or in the one that the client has selected when you
@@ -144,7 +144,7 @@ const MODULE = {
    * Called before each connection, also before a new one replaces one that broke. It has 10 s. If it fails, it is called
    * again.
    *
-   * Without it, each connection uses what the `redis` option says at that moment: the current `options` of your ioredis
+   * Without it, each connection uses what the `redis` option says at that moment: the current `options` of your
    * client.
    */
   credentials: optional(
@@ -159,7 +159,7 @@ const MODULE = {
    */
   store: optional(lockStore),
   /**
-   * The prefix of every key in Redis. The `keyPrefix` of your ioredis client, if any, is put before it. Applications
+   * The prefix of every key in Redis. The `keyPrefix` of your client, if any, is put before it. Applications
    * with the same Redis database and prefix share their locks.
    *
    * @defaultValue `'lock:'`

@@ -8,7 +8,7 @@ const require = createRequire(import.meta.url);
 /** What the application has installed. */
 let packages: readonly string[] = [];
 
-jest.unstable_mockModule('../installed.cjs', () => ({
+jest.unstable_mockModule('../../lib/store/redis/client/installed.cjs', () => ({
   default: (name: string): unknown => (packages.includes(name) ? require(name) : undefined),
 }));
 
@@ -60,6 +60,15 @@ describe('an application without ioredis', () => {
       await cluster.stop();
     }
   }, 90_000);
+
+  it('has locks at a Unix socket, of which node-redis 5 cannot read the URL', () => {
+    packages = ['redis'];
+    const service = new LockService({ redis: 'unix://user:secret@/run/redis.sock?db=2' });
+    expect(service).toBeInstanceOf(LockService);
+    expect(() => new LockService({ redis: 'unix:///run/redis.sock?db=two' })).toThrow(
+      'database NaN',
+    );
+  });
 
   it('is told what to install, with no client at all', () => {
     expect(() => new LockService({ redis: 'redis://localhost' })).toThrow(
