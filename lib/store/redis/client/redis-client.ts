@@ -104,6 +104,8 @@ export interface RedisSource {
   readonly isCluster: boolean;
   /** The number of the database that locks go to. */
   readonly database: number;
+  /** Why writes over its connections cannot be known to have reached replicas; missing where they can. */
+  readonly whyNoReplicas?: string;
   /** Not connected yet. */
   connect(events: ClientEvents): RedisClient;
   redact(text: string): string;

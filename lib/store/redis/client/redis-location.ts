@@ -3,18 +3,24 @@ import type { Runtime } from '../../../time/runtime.js';
 import type { ClientLibrary, CredentialsProvider } from './client-library.js';
 import type { IoredisClient } from './ioredis/is-ioredis-client.js';
 import { sourceAt } from './default-library.js';
+import type { GlideClient } from './glide/glide-shape.js';
+import { glideLibrary } from './glide/glide-source.js';
 import { ioredisLibrary } from './ioredis/redis-source.js';
 import type { NodeRedisClient } from './node-redis/node-redis-shape.js';
 import { nodeRedisLibrary } from './node-redis/node-redis-source.js';
 import type { RedisSource } from './redis-client.js';
 
 /** A client of the application's, which is asked for its address and credentials only. */
-export type LocatedClient = IoredisClient | NodeRedisClient;
+export type LocatedClient = IoredisClient | NodeRedisClient | GlideClient;
 
 /** Says where Redis is: a URL, ioredis options, or a client of the application's. */
 export type RedisLocation = string | RedisOptions | LocatedClient;
 
-const LIBRARIES = [ioredisLibrary, nodeRedisLibrary] as readonly ClientLibrary<LocatedClient>[];
+const LIBRARIES = [
+  ioredisLibrary,
+  nodeRedisLibrary,
+  glideLibrary,
+] as readonly ClientLibrary<LocatedClient>[];
 
 const libraryOf = (value: unknown): ClientLibrary<LocatedClient> | undefined =>
   typeof value === 'object' && value !== null

@@ -1,4 +1,5 @@
 import calculateSlot from 'cluster-key-slot';
+import { LockConfigurationError } from '../../../errors.js';
 import { BriefMap } from '../../../collections/brief-map.js';
 import { PendingTasks } from '../../../time/pending-tasks.js';
 import type { Runtime } from '../../../time/runtime.js';
@@ -109,7 +110,12 @@ export abstract class Server implements ServerFacts {
   ) {
     const { nodeTimeoutMs: timeLimitMs, warn, restartGuard, replicas } = options;
     const isOnly = place === 'alone';
-    const { name, isCluster } = source;
+    const { name, isCluster, whyNoReplicas } = source;
+    if (replicas !== undefined && whyNoReplicas !== undefined) {
+      throw new LockConfigurationError(
+        `Option "replicas" cannot be used with this client: ${whyNoReplicas}. Leave it out, or give "redis" a URL or another client.`,
+      );
+    }
     this.name = name;
     this.options = options;
     this.scheduler = scheduler;

@@ -1,0 +1,111 @@
+import type { Runtime } from '../../../../time/runtime.js';
+import type { ScriptCall } from '../../scripts/script.js';
+import { commandKeys } from '../command-keys.js';
+import type {
+  ClientEvents,
+  ClientState,
+  Command,
+  CommandResult,
+  Master,
+  RedisClient,
+  SubscriberClient,
+  SubscriberEvents,
+} from '../redis-client.js';
+import { GlideConnection } from './glide-connection.js';
+import { GlideSubscriber, type SubscriberMaker } from './glide-subscriber.js';
+import type { GlideSession } from './glide-session.js';
+import type { OwnGlideClient } from './glide-shape.js';
+
+/** What makes the clients of one source. */
+export interface GlideMaker {
+  /** For commands. */
+  readonly create: () => Promise<OwnGlideClient>;
+  readonly createSubscriber: SubscriberMaker;
+  readonly events: ClientEvents;
+  readonly runtime: Runtime;
+}
+
+/** GLIDE takes texts only. */
+export const textOf = (parts: readonly (string | number)[]): string[] => parts.map(String);
+
+/** In place of the option for it: where a server refuses the name, GLIDE does not connect. */
+const nameOurs = (session: GlideSession): void => {
+  session.send(['client', 'setname', 'holdfast']).catch(() => undefined);
+};
+
+/** The outcomes of commands that were sent together. */
+export async function outcomesOf(
+  replies: readonly Promise<unknown>[],
+): Promise<readonly CommandResult[]> {
+  const outcomes = await Promise.allSettled(replies);
+  return outcomes.map((outcome) =>
+    outcome.status === 'fulfilled' ? [null, outcome.value] : [outcome.reason as Error, undefined],
+  );
+}
+
+/** One server, with valkey-glide. */
+export class GlideSingle implements RedisClient {
+  readonly kind = 'single';
+  readonly hasShardedChannels = false;
+  readonly #connection: GlideConnection;
+  readonly #createSubscriber: SubscriberMaker;
+
+  constructor({ create, createSubscriber, events, runtime }: GlideMaker) {
+    this.#createSubscriber = createSubscriber;
+    this.#connection = new GlideConnection({
+      ...{ create, events, runtime },
+      prepare: (session) => {
+        nameOurs(session);
+      },
+      whenBroken: 'replace',
+    });
+  }
+
+  get state(): ClientState {
+    return this.#connection.state;
+  }
+
+  connect(): void {
+    this.#connection.connect();
+  }
+
+  evalsha(sha: string, call: ScriptCall): Promise<unknown> {
+    return this.#connection.send(textOf(['evalsha', sha, ...call]));
+  }
+
+  command(...command: Command): Promise<unknown> {
+    return this.#connection.send(textOf(command));
+  }
+
+  pipeline(commands: readonly Command[]): Promise<readonly CommandResult[]> {
+    return outcomesOf(commands.map((command) => this.command(...command)));
+  }
+
+  keysIn(command: Command): readonly string[] {
+    return commandKeys(command);
+  }
+
+  openSubscriber(events: SubscriberEvents): SubscriberClient {
+    return new GlideSubscriber(this.#createSubscriber, events);
+  }
+
+  masters(): readonly Master[] {
+    return [];
+  }
+
+  ownerOf(): undefined {
+    return undefined;
+  }
+
+  refreshSlots(): void {
+    // There is one server.
+  }
+
+  reconnect(): void {
+    this.#connection.reconnect();
+  }
+
+  disconnect(): void {
+    this.#connection.disconnect();
+  }
+}
