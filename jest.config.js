@@ -15,9 +15,12 @@ const swc = (type) => [
   },
 ];
 
+/** Where it is set, the library gets clients of that package: test/support/clients/. */
+const client = process.env.HOLDFAST_CLIENT;
+
 /** @type {import('jest').Config} */
 export default {
-  testEnvironment: '<rootDir>/test/support/environment.mjs',
+  testEnvironment: `<rootDir>/test/support/${client === undefined ? '' : 'clients/'}environment.mjs`,
   roots: ['<rootDir>/test'],
   testMatch: specsOf(process.env.HOLDFAST_PART ?? 'all').map((spec) => `<rootDir>/${spec}`),
   testSequencer: '<rootDir>/test/support/sequencer.mjs',
@@ -26,6 +29,11 @@ export default {
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': swc('es6'), '\\.cts$': swc('commonjs') },
   moduleNameMapper: {
+    // The stand-in itself finds the original by another path.
+    ...(client !== undefined && {
+      '^(?!\\.\\./\\.\\./\\.\\./lib/)\\.{1,2}/(.*/)?redis-location\\.js$':
+        '<rootDir>/test/support/clients/redis-location.ts',
+    }),
     '^(\\.{1,2}/.*)\\.js$': '$1',
     '^\\./acorn\\.cjs$': '<rootDir>/lib/key/acorn.cts',
     '^\\./this-file\\.cjs$': '<rootDir>/lib/nest/methods/this-file.cts',

@@ -95,6 +95,7 @@ function sourcesOf(room) {
 function fingerprint(sources) {
   const hash = createHash('sha256');
   const page = readdirSync(join(projectRoot, PAGE)).map((file) => `${PAGE}/${file}`);
+  hash.update(String(process.env.HOLDFAST_CLIENT));
   for (const source of [...sources, ...page.sort(), 'jest.config.js', 'scripts/compile.mjs']) {
     hash.update(source).update('\0');
     hash.update(readFileSync(join(projectRoot, source))).update('\0');
@@ -109,7 +110,15 @@ function compile(source, folder) {
     copyFileSync(from, to);
     return;
   }
-  writeFileSync(to.replace(/ts$/, 'js'), compiledText(source, readFileSync(from, 'utf8')));
+  const text = compiledText(source, readFileSync(from, 'utf8'));
+  writeFileSync(to.replace(/ts$/, 'js'), withClient(source, text));
+}
+
+/** As jest.config.js: with HOLDFAST_CLIENT, the library finds Redis by the stand-in of the tests. */
+function withClient(source, text) {
+  if (process.env.HOLDFAST_CLIENT === undefined || !source.startsWith('lib/')) return text;
+  const standIn = relative(dirname(source), 'test/support/clients/redis-location.js');
+  return text.replace(/(?<=from ')\.{1,2}\/([\w./-]*\/)?redis-location\.js(?=')/g, standIn);
 }
 
 /** What a source file of the project, by its path from the root, would be compiled to if this were its text. */
