@@ -1,50 +1,94 @@
 /**
  * The environment of the tests where HOLDFAST_CLIENT is set: skips what `exceptions.mjs` names, and writes of each test what became of it to
- * the file HOLDFAST_CLIENT_RECORD, one line for each spec.
+ * the file HOLDFAST_CLIENT_RECORD, one line for each spec. A test counts if the library was given a client of that package in it, or in
+ * the hooks around it.
  */
-import { appendFileSync } from 'node:fs';
-import { relative } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { appendFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import Environment from '../environment.mjs';
 import { exceptionFor } from './exceptions.mjs';
+import { usesIn } from './uses.mjs';
 
 const projectRoot = fileURLToPath(new URL('../../../', import.meta.url));
 const { HOLDFAST_CLIENT: client, HOLDFAST_CLIENT_RECORD: record } = process.env;
+
+/** Of tests that give the library a client themselves. */
+const GIVES_ITS_OWN = 'the test is about a client of ioredis';
 
 export default class ClientEnvironment extends Environment {
   /** Of each test of this spec. */
   #tests = [];
   #spec;
+  /** Where this process and its children note what they use. */
+  #uses;
+  /** A client was made for the whole spec. */
+  #isForAll;
+  /** What was used when the present outermost block began, and how many tests were over. */
+  #before;
+  /** What was used when the test began. */
+  #beforeTest;
 
   constructor(config, context) {
     super(config, context);
     this.#spec = relative(projectRoot, context.testPath);
+    this.#uses = join(tmpdir(), `holdfast-uses-${process.pid}-${randomUUID()}`);
+    this.global.process.env.HOLDFAST_CLIENT_USES = this.#uses;
   }
 
-  handleTestEvent({ name, test }) {
-    if (name === 'test_start') {
-      const reason = exceptionFor(client, this.#spec, titleOf(test));
-      if (reason === undefined) return;
-      test.mode = 'skip';
-      this.#tests.push({ title: titleOf(test), status: 'left out', reason });
-    } else if (name === 'test_done') {
-      const status = test.errors.length === 0 ? 'passed' : 'failed';
-      this.#tests.push({ title: titleOf(test), status, ...this.#usedClients() });
+  handleTestEvent({ name, test, describeBlock }) {
+    if (name === 'run_describe_start' && isOutermost(describeBlock)) {
+      this.#before = { ...this.#used(), tests: this.#tests.length };
+      this.#isForAll ??= this.#before.made > 0;
     }
+    if (name === 'run_describe_finish' && isOutermost(describeBlock)) this.#leaveOutOthers();
+    if (name === 'test_start') this.#begin(test);
+    if (name === 'test_done') this.#end(test);
+  }
+
+  #begin(test) {
+    const title = titleOf(test);
+    this.#beforeTest = this.#used();
+    const reason = exceptionFor(client, this.#spec, title);
+    if (reason === undefined) return;
+    test.mode = 'skip';
+    this.#tests.push({ title, status: 'left out', reason });
+  }
+
+  #end(test) {
+    const title = titleOf(test);
+    const status = test.errors.length === 0 ? 'passed' : 'failed';
+    const { given } = this.#used();
+    const isOwn = status === 'passed' && given > this.#beforeTest.given;
+    this.#tests.push(
+      isOwn ? { title, status: 'left out', reason: GIVES_ITS_OWN } : { title, status },
+    );
+  }
+
+  /** A block in which no client was made is about something else, such as the memory store. */
+  #leaveOutOthers() {
+    const { made, tests } = this.#before;
+    if (this.#isForAll || this.#used().made > made) return;
+    for (const test of this.#tests.slice(tests))
+      if (test.status === 'passed') test.status = 'without a client';
   }
 
   async teardown() {
-    // Those of hooks, too: a service may be made for all tests of a spec.
-    const line = { client, spec: this.#spec, tests: this.#tests, ...this.#usedClients() };
+    const line = { client, spec: this.#spec, tests: this.#tests };
     if (record !== undefined) appendFileSync(record, `${JSON.stringify(line)}\n`);
+    rmSync(this.#uses, { force: true });
     await super.teardown();
   }
 
-  /** Since the spec began. */
-  #usedClients() {
-    return { made: 0, given: 0, ...this.global.holdfastUsedClients };
+  #used() {
+    return usesIn(this.#uses);
   }
 }
+
+/** A block of the spec itself. */
+const isOutermost = ({ parent }) => parent !== undefined && parent.parent === undefined;
 
 function titleOf(test) {
   const titles = [];

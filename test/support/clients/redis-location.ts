@@ -8,7 +8,7 @@ import type { RedisSource } from '../../../lib/store/redis/client/redis-client.j
 import * as asItIs from '../../../lib/store/redis/client/redis-location.js';
 import { addressOf } from './address.js';
 import { makeClient } from './client-under-test.js';
-import { usedClients } from './used-clients.js';
+import { noteUse } from './uses.mjs';
 
 export * from '../../../lib/store/redis/client/redis-location.js';
 
@@ -23,6 +23,6 @@ export function redisSource(
 function clientAt(location: asItIs.RedisLocation): asItIs.RedisLocation {
   const address = addressOf(location);
   const client = address && makeClient?.(address);
-  usedClients[client === undefined ? 'given' : 'made'] += 1;
+  noteUse(client === undefined ? 'given' : 'made');
   return (client ?? location) as asItIs.RedisLocation;
 }
