@@ -32,7 +32,7 @@ export function addressOf(location: RedisLocation): Address | undefined {
     return areKnown ? { kind: 'cluster', nodes, options: location.options } : undefined;
   }
   const isClient = typeof location === 'object' && 'duplicate' in location;
-  const options = isClient ? undefined : optionsOf(location as string | RedisOptions);
+  const options = isClient ? undefined : optionsOf(location);
   if (options === undefined) return undefined;
   const kind = (options.sentinels ?? []).length > 0 ? 'sentinel' : 'single';
   return { kind, given: location as string | RedisOptions, options };

@@ -1,4 +1,5 @@
 import type { Address } from './address.js';
+import { nodeRedis, type NodeRedis } from './node-redis.js';
 import { likeIoredis, type LikeIoredis } from './like-ioredis.js';
 
 /** Makes a client of the application's; `undefined` where its package cannot say what the test says. */
@@ -7,6 +8,8 @@ export type MakeClient = (address: Address) => object | undefined;
 const PACKAGES: Readonly<Record<string, () => Promise<MakeClient>>> = {
   ioredis: async () => likeIoredis(await import('ioredis')),
   'ioredis-5': async () => likeIoredis((await import('ioredis-5')) as unknown as LikeIoredis),
+  'node-redis': async () => nodeRedis(await import('redis')),
+  'node-redis-5': async () => nodeRedis((await import('redis-5')) as unknown as NodeRedis),
   iovalkey: async () => likeIoredis((await import('iovalkey')) as unknown as LikeIoredis),
 };
 

@@ -24,5 +24,5 @@ function clientAt(location: asItIs.RedisLocation): asItIs.RedisLocation {
   const address = addressOf(location);
   const client = address && makeClient?.(address);
   noteUse(client === undefined ? 'given' : 'made');
-  return (client ?? location) as asItIs.RedisLocation;
+  return client ?? location;
 }

@@ -5,6 +5,8 @@ export const CLIENTS = {
   ioredis: 'ioredis',
   'ioredis-5': 'ioredis-5',
   iovalkey: 'iovalkey',
+  'node-redis': 'redis',
+  'node-redis-5': 'redis-5',
 };
 
 const TRANSPORTS =
