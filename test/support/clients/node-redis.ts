@@ -60,7 +60,7 @@ function socketOf({
   tls,
   family,
 }: RedisOptions): NonNullable<redis.RedisClientOptions['socket']> {
-  if (path != null) return { path };
+  if (path != null) return { path, tls: false };
   const plain = { host: host ?? 'localhost', port: port ?? 6379, ...(family && { family }) };
   return tls === undefined ? plain : { ...plain, ...tls, tls: true };
 }
