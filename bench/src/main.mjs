@@ -16,6 +16,7 @@ import { contendedScenarios } from './scenarios/contended.mjs';
 import { inMemory, weight } from './scenarios/in-process.mjs';
 import { manyLeases } from './scenarios/many-leases.mjs';
 import { masterScenarios } from './scenarios/masters.mjs';
+import { packageScenarios } from './scenarios/packages.mjs';
 import { transferScenarios } from './scenarios/transfers.mjs';
 import { uncontendedScenarios } from './scenarios/uncontended.mjs';
 import { machine } from './support/machine.mjs';
@@ -26,6 +27,7 @@ const MOST_ROUNDS = 25;
 
 const scenarios = [
   ...uncontendedScenarios,
+  ...packageScenarios,
   ...masterScenarios,
   ...contendedScenarios,
   ...transferScenarios,

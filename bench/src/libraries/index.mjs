@@ -8,6 +8,7 @@
  * @property {number} [jitterMs] by how much that varies, where it can
  * @property {string} [folder] Holdfast only: where it was built
  * @property {'memory'} [store] Holdfast only
+ * @property {string} [client] Holdfast and the bare commands: a package of packages.mjs
  *
  * @typedef {(urls: readonly string[], settings?: Settings) => Promise<Client>} Open
  *
@@ -41,6 +42,13 @@ export const onePerLibrary = peers.filter(({ settings }) => settings === SHORT);
 
 /** @type {Entrant} */
 export const bare = { module: 'bare', label: 'the bare commands', settings: {} };
+
+/** @type {(client: string) => Entrant} */
+export const bareWith = (client) => ({
+  module: 'bare-with',
+  label: `the bare commands of ${client}`,
+  settings: { client },
+});
 
 /** @type {(folder: string, settings?: Settings) => Entrant} */
 export const holdfast = (folder, settings) => ({
