@@ -1,3 +1,4 @@
+import { CORE } from './test/support/clients/suites.mjs';
 import { specsOf } from './scripts/test-parts.mjs';
 
 /** How swc compiles TypeScript to modules of this type. */
@@ -15,19 +16,27 @@ const swc = (type) => [
   },
 ];
 
-/** Where it is set, the library gets clients of that package: test/support/clients/. */
-const client = process.env.HOLDFAST_CLIENT;
+const { HOLDFAST_CLIENT: client, HOLDFAST_PART: part = 'all' } = process.env;
+/** Where nothing is said of clients, the core of their tests runs with this one, too. */
+const OTHER_CLIENT = 'node-redis';
 
-/** @type {import('jest').Config} */
-export default {
+/** How a file of the project is compiled. */
+export const TRANSFORM = { '\\.ts$': swc('es6'), '\\.cts$': swc('commonjs') };
+
+/**
+ * The settings of some specs. Where a client is named, the library gets clients of that package: test/support/clients/.
+ *
+ * @returns {import('jest').Config}
+ */
+const settingsOf = (client, specs) => ({
   testEnvironment: `<rootDir>/test/support/${client === undefined ? '' : 'clients/'}environment.mjs`,
+  testEnvironmentOptions: { client },
   roots: ['<rootDir>/test'],
-  testMatch: specsOf(process.env.HOLDFAST_PART ?? 'all').map((spec) => `<rootDir>/${spec}`),
-  testSequencer: '<rootDir>/test/support/sequencer.mjs',
+  testMatch: specs.map((spec) => `<rootDir>/${spec}`),
   globalSetup: '<rootDir>/test/support/global-setup.mjs',
   modulePathIgnorePatterns: ['<rootDir>/test/claims/apps/templates/'],
   extensionsToTreatAsEsm: ['.ts'],
-  transform: { '\\.ts$': swc('es6'), '\\.cts$': swc('commonjs') },
+  transform: TRANSFORM,
   moduleNameMapper: {
     // The stand-in itself finds the original by another path.
     ...(client !== undefined && {
@@ -43,11 +52,32 @@ export default {
     '^nestjs-holdfast/(\\w+)$': '<rootDir>/lib/$1/index.ts',
     '^@nestjs-holdfast/(\\w+)$': '<rootDir>/packages/$1/lib/index.ts',
   },
+  testTimeout: 30_000,
+});
+
+const specs = specsOf(part);
+const projects =
+  part === 'main' && client === undefined
+    ? [
+        { displayName: 'usual', ...settingsOf(undefined, specs) },
+        {
+          displayName: OTHER_CLIENT,
+          ...settingsOf(
+            OTHER_CLIENT,
+            specs.filter((spec) => CORE.test(spec)),
+          ),
+        },
+      ]
+    : undefined;
+
+/** @type {import('jest').Config} */
+export default {
+  ...(projects === undefined ? settingsOf(client, specs) : { projects }),
+  testSequencer: '<rootDir>/test/support/sequencer.mjs',
   collectCoverageFrom: ['{lib,packages/*/lib}/**/*.ts', '!packages/board/lib/page/**'],
   coverageProvider: 'v8',
   coverageReporters: ['text', 'json-summary'],
   coverageThreshold: { global: { lines: 99 } },
   // Most of the time a test waits, for a lease to end or a server to start: more workers than cores.
   maxWorkers: 8,
-  testTimeout: 30_000,
 };

@@ -21,7 +21,7 @@ import {
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { transformSync } from '@swc/core';
-import jestConfig from '../jest.config.js';
+import { TRANSFORM } from '../jest.config.js';
 
 const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)));
 const ROOMS = ['lib', 'packages', 'test', 'sample', 'scripts'];
@@ -124,7 +124,7 @@ function withClient(source, text) {
 /** What a source file of the project, by its path from the root, would be compiled to if this were its text. */
 export function compiledText(source, text) {
   if (!/\.c?ts$/.test(source)) return text;
-  const [, [, options]] = Object.entries(jestConfig.transform).find(([pattern]) =>
+  const [, [, options]] = Object.entries(TRANSFORM).find(([pattern]) =>
     new RegExp(pattern).test(source),
   );
   const filename = join(projectRoot, source);

@@ -1,5 +1,5 @@
 /**
- * The environment of the tests where HOLDFAST_CLIENT is set: skips what `exceptions.mjs` names, and writes of each test what became of it to
+ * The environment of tests with the clients of a package (jest.config.js): skips what `exceptions.mjs` names, and writes of each test what became of it to
  * the file HOLDFAST_CLIENT_RECORD, one line for each spec. A test counts if the library was given a client of that package in it, or in
  * the hooks around it.
  */
@@ -13,12 +13,13 @@ import { exceptionFor } from './exceptions.mjs';
 import { usesIn } from './uses.mjs';
 
 const projectRoot = fileURLToPath(new URL('../../../', import.meta.url));
-const { HOLDFAST_CLIENT: client, HOLDFAST_CLIENT_RECORD: record } = process.env;
+const { HOLDFAST_CLIENT_RECORD: record } = process.env;
 
 /** Of tests that give the library a client themselves. */
 const GIVES_ITS_OWN = 'the test is about a client of ioredis';
 
 export default class ClientEnvironment extends Environment {
+  #client;
   /** Of each test of this spec. */
   #tests = [];
   #spec;
@@ -33,6 +34,8 @@ export default class ClientEnvironment extends Environment {
 
   constructor(config, context) {
     super(config, context);
+    this.#client = config.projectConfig.testEnvironmentOptions.client;
+    this.global.process.env.HOLDFAST_CLIENT = this.#client;
     this.#spec = relative(projectRoot, context.testPath);
     this.#uses = join(tmpdir(), `holdfast-uses-${process.pid}-${randomUUID()}`);
     this.global.process.env.HOLDFAST_CLIENT_USES = this.#uses;
@@ -51,7 +54,7 @@ export default class ClientEnvironment extends Environment {
   #begin(test) {
     const title = titleOf(test);
     this.#beforeTest = this.#used();
-    const reason = exceptionFor(client, this.#spec, title);
+    const reason = exceptionFor(this.#client, this.#spec, title);
     if (reason === undefined) return;
     test.mode = 'skip';
     this.#tests.push({ title, status: 'left out', reason });
@@ -76,7 +79,7 @@ export default class ClientEnvironment extends Environment {
   }
 
   async teardown() {
-    const line = { client, spec: this.#spec, tests: this.#tests };
+    const line = { client: this.#client, spec: this.#spec, tests: this.#tests };
     if (record !== undefined) appendFileSync(record, `${JSON.stringify(line)}\n`);
     rmSync(this.#uses, { force: true });
     await super.teardown();

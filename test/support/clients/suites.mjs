@@ -52,7 +52,7 @@ export const SUITES = [
 
 /** What is worth the time where there is little: the promises of a store, and what is done with a broken connection. */
 export const CORE =
-  /^test\/(techniques\/conformance\/redis|store\/(redis-scripts|plain)|claims\/track-record\/passing-errors)\.spec/;
+  /^test\/(techniques\/conformance\/redis|store\/redis-scripts|claims\/track-record\/passing-errors)\.spec/;
 
 /** The suite of a spec; `undefined` for one that says nothing about clients. */
 export const suiteOf = (spec) => SUITES.find(({ specs }) => specs.test(spec));
