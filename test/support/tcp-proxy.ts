@@ -86,7 +86,8 @@ export class TcpProxy {
 
   /**
    * Resolves when some client sends these bytes, counted from the call. They have reached the proxy then, not
-   * yet the server: `pause('to-server')` before it keeps them from there. ioredis sends command names in lower case.
+   * yet the server: `pause('to-server')` before it keeps them from there. A pattern in lower case also finds
+   * capitals: clients differ in how they write command names.
    */
   whenClientSends(pattern: string): Promise<void> {
     return new Promise((resolve) => {
@@ -132,7 +133,7 @@ export class TcpProxy {
   #recognise(client: Socket, bytes: Buffer): void {
     this.#awaited = this.#awaited.filter(({ pattern, tails, resolve }) => {
       const text = (tails.get(client) ?? '') + bytes.toString('latin1');
-      if (text.includes(pattern)) {
+      if (text.includes(pattern) || text.toLowerCase().includes(pattern)) {
         resolve();
         return false;
       }

@@ -36,7 +36,7 @@ function clusterAt(
   if (typeof natMap === 'function') return undefined;
   return createCluster({
     rootNodes: nodes.map((node) => ({ socket: socketOf(node) })),
-    defaults: loginOf({ ...nodes[0], ...redisOptions, db: 0 }),
+    defaults: loginOf({ ...nodes[0], ...redisOptions }),
     ...(natMap && { nodeAddressMap: natMap }),
   });
 }
