@@ -1,7 +1,8 @@
 /**
  * `npm run test:clients -- --client iovalkey --suite faults --core --json FILE`: runs the tests that speak to Redis with clients of each
  * package, as `test/support/clients/` makes them, and prints how many ran. `--client` is one of them, `--suite` one of the suites, and
- * `--core` the least that tells whether a client works. `--json` keeps the figures, for docs/compatibility.md. What follows `--` goes to
+ * `--core` the least that tells whether a client works. `--json` keeps the figures, and `--table FILE…` makes the table of
+ * docs/compatibility.md of them. What follows `--` goes to
  * jest: `npm run test:clients -- --client iovalkey -- --testTimeout=60000`.
  */
 import { spawn } from 'node:child_process';
@@ -24,9 +25,11 @@ function settingsOf(args) {
       suite: { type: 'string' },
       core: { type: 'boolean', default: false },
       json: { type: 'string' },
+      table: { type: 'boolean', default: false },
     },
   });
   const { client, suite, core, json } = values;
+  if (values.table) return { tableOf: forJest };
   const suites = [...new Set(SUITES.map((each) => each.suite))];
   if (client !== undefined && !(client in CLIENTS))
     throw new Error(`clients: --client is one of ${Object.keys(CLIENTS).join(', ')}`);
@@ -88,8 +91,37 @@ function sentence({ client, topology, suite, passed, failed, leftOut }) {
   return `clients: ${client}, ${topology}, ${suite}: ${passed} passed, ${failed} failed${reasons.join('')}`;
 }
 
+/** As a table of Markdown: a row for each client, a column for each suite. */
+function table(cells) {
+  const versions = [...new Set(cells.map(({ version }) => version))];
+  const columns = SUITES.map(({ topology, suite }) => ({ topology, suite }));
+  const countOf = (version, column) => {
+    const cell = cells.find(
+      (each) =>
+        each.version === version &&
+        each.topology === column.topology &&
+        each.suite === column.suite,
+    );
+    if (cell === undefined) return 'not run';
+    return cell.failed === 0 ? `${cell.passed}` : `${cell.passed}, ${cell.failed} failed`;
+  };
+  const leftOutOf = (version) =>
+    cells
+      .filter((each) => each.version === version)
+      .flatMap(({ leftOut }) => Object.values(leftOut))
+      .reduce((sum, count) => sum + count, 0);
+  const row = (values) => `| ${values.join(' | ')} |`;
+  return [
+    row(['client', ...columns.map(({ topology, suite }) => `${topology}: ${suite}`), 'left out']),
+    row(['---', ...columns.map(() => '---'), '---']),
+    ...versions.map((version) =>
+      row([version, ...columns.map((column) => countOf(version, column)), leftOutOf(version)]),
+    ),
+  ].join('\n');
+}
+
 try {
-  const { clients, specs, json, forJest } = settingsOf(process.argv.slice(2));
+  const { clients = [], specs, json, forJest, tableOf = [] } = settingsOf(process.argv.slice(2));
   const cells = [];
   for (const client of clients) {
     const { code, records } = await runWith(client, specs, forJest);
@@ -98,6 +130,8 @@ try {
     if (code !== 0 || found.every(({ passed }) => passed === 0)) process.exitCode = 1;
   }
   for (const cell of cells) console.log(sentence(cell));
+  const kept = tableOf.flatMap((file) => JSON.parse(readFileSync(file, 'utf8')));
+  if (kept.length > 0) console.log(table(kept));
   if (json !== undefined) writeFileSync(json, `${JSON.stringify(cells, undefined, 2)}\n`);
 } catch (error) {
   console.error(error.message);

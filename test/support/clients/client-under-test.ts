@@ -8,8 +8,8 @@ export type MakeClient = (address: Address) => object | undefined;
 const PACKAGES: Readonly<Record<string, () => Promise<MakeClient>>> = {
   ioredis: async () => likeIoredis(await import('ioredis')),
   'ioredis-5': async () => likeIoredis((await import('ioredis-5')) as unknown as LikeIoredis),
-  'node-redis': async () => nodeRedis(await import('redis')),
-  'node-redis-5': async () => nodeRedis((await import('redis-5')) as unknown as NodeRedis),
+  'node-redis': async () => nodeRedis(await import('redis'), 6),
+  'node-redis-5': async () => nodeRedis((await import('redis-5')) as unknown as NodeRedis, 5),
   iovalkey: async () => likeIoredis((await import('iovalkey')) as unknown as LikeIoredis),
 };
 

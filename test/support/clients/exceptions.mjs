@@ -74,6 +74,17 @@ const EXCEPTIONS = [
     tests: /follows a slot of which it had heard at a node that is not its master any more/,
     reason: 'the test changes the adapter of ioredis',
   },
+  {
+    clients: ['node-redis-5'],
+    specs: /^test\/techniques\/conformance\/sentinel\./,
+    reason: 'a Sentinel client of node-redis 5 is refused, because it does not tell its options',
+  },
+  {
+    clients: ['node-redis-5'],
+    specs: /^test\/store\//,
+    tests: /[Ss]entinel/,
+    reason: 'a Sentinel client of node-redis 5 is refused, because it does not tell its options',
+  },
 ];
 
 /** Why a test is left out with a client; `undefined` where it is not. */

@@ -5,18 +5,20 @@ import type { Address } from './address.js';
 /** `redis` in one of its versions. */
 export type NodeRedis = Pick<typeof redis, 'createClient' | 'createCluster' | 'createSentinel'>;
 
-/** A client that is never connected; `undefined` for a prefix of keys, which node-redis does not have. */
+/** A client that is never connected; `undefined` for what that version does not have: node-redis 5 has no prefix of keys. */
 export const nodeRedis =
-  (library: NodeRedis) =>
+  (library: NodeRedis, major: 5 | 6) =>
   (address: Address): object | undefined => {
+    if (major === 5 && prefixOf(address) !== '') return undefined;
     if (address.kind === 'cluster') return clusterAt(library, address);
     const { options } = address;
-    if ((options.keyPrefix ?? '') !== '') return undefined;
+    const prefix = prefixed(prefixOf(address));
     if (address.kind === 'single')
-      return library.createClient({ ...loginOf(options), socket: socketOf(options) });
+      return library.createClient({ ...loginOf(options), ...prefix, socket: socketOf(options) });
     const { name = '', sentinels = [], sentinelUsername, sentinelPassword } = options;
     return library.createSentinel({
       name,
+      ...prefix,
       sentinelRootNodes: sentinels.map(({ host = 'localhost', port = 26_379 }) => ({ host, port })),
       nodeClientOptions: loginOf(options),
       sentinelClientOptions: loginOf({
@@ -26,15 +28,23 @@ export const nodeRedis =
     });
   };
 
+const prefixOf = (address: Address): string =>
+  (address.kind === 'cluster'
+    ? (address.options.keyPrefix ?? address.options.redisOptions?.keyPrefix)
+    : address.options.keyPrefix) ?? '';
+
+const prefixed = (keyPrefix: string): { keyPrefix?: string } =>
+  keyPrefix === '' ? {} : { keyPrefix };
+
 function clusterAt(
   { createCluster }: NodeRedis,
   { nodes, options }: Extract<Address, { kind: 'cluster' }>,
 ): object | undefined {
-  const { redisOptions = {}, keyPrefix = '', natMap } = options;
-  if (keyPrefix !== '' || (redisOptions.keyPrefix ?? '') !== '') return undefined;
+  const { redisOptions = {}, natMap } = options;
   // A function of ioredis has other arguments.
   if (typeof natMap === 'function') return undefined;
   return createCluster({
+    ...prefixed(prefixOf({ kind: 'cluster', nodes, options })),
     rootNodes: nodes.map((node) => ({ socket: socketOf(node) })),
     defaults: loginOf({ ...nodes[0], ...redisOptions }),
     ...(natMap && { nodeAddressMap: natMap }),
