@@ -91,33 +91,29 @@ function sentence({ client, topology, suite, passed, failed, leftOut }) {
   return `clients: ${client}, ${topology}, ${suite}: ${passed} passed, ${failed} failed${reasons.join('')}`;
 }
 
-/** As a table of Markdown: a row for each client, a column for each suite. */
+/** As a table of Markdown: a row for each suite, a column for each client. */
 function table(cells) {
   const versions = [...new Set(cells.map(({ version }) => version))];
-  const columns = SUITES.map(({ topology, suite }) => ({ topology, suite }));
-  const countOf = (version, column) => {
-    const cell = cells.find(
-      (each) =>
-        each.version === version &&
-        each.topology === column.topology &&
-        each.suite === column.suite,
-    );
-    if (cell === undefined) return 'not run';
-    return cell.failed === 0 ? `${cell.passed}` : `${cell.passed}, ${cell.failed} failed`;
+  const of = (version) => cells.filter((cell) => cell.version === version);
+  const countOf = (version, { topology, suite }) => {
+    const cell = of(version).find((each) => each.topology === topology && each.suite === suite);
+    if (cell === undefined || cell.passed + cell.failed === 0) return 'none';
+    return cell.failed === 0 ? cell.passed : `${cell.passed}, ${cell.failed} failed`;
   };
   const leftOutOf = (version) =>
-    cells
-      .filter((each) => each.version === version)
+    of(version)
       .flatMap(({ leftOut }) => Object.values(leftOut))
       .reduce((sum, count) => sum + count, 0);
-  const row = (values) => `| ${values.join(' | ')} |`;
-  return [
-    row(['client', ...columns.map(({ topology, suite }) => `${topology}: ${suite}`), 'left out']),
-    row(['---', ...columns.map(() => '---'), '---']),
-    ...versions.map((version) =>
-      row([version, ...columns.map((column) => countOf(version, column)), leftOutOf(version)]),
-    ),
-  ].join('\n');
+  const rows = [
+    ['where, what', ...versions],
+    ['---', ...versions.map(() => '---:')],
+    ...SUITES.map((each) => [
+      `${each.topology}: ${each.suite}`,
+      ...versions.map((version) => countOf(version, each)),
+    ]),
+    ['left out', ...versions.map(leftOutOf)],
+  ];
+  return rows.map((row) => `| ${row.join(' | ')} |`).join('\n');
 }
 
 try {
