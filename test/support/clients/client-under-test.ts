@@ -1,5 +1,6 @@
 import type { Address } from './address.js';
 import { nodeRedis, type NodeRedis } from './node-redis.js';
+import { glide } from './glide.js';
 import { likeIoredis, type LikeIoredis } from './like-ioredis.js';
 
 /** Makes a client of the application's; `undefined` where its package cannot say what the test says. */
@@ -11,6 +12,7 @@ const PACKAGES: Readonly<Record<string, () => Promise<MakeClient>>> = {
   'node-redis': async () => nodeRedis(await import('redis'), 6),
   'node-redis-5': async () => nodeRedis((await import('redis-5')) as unknown as NodeRedis, 5),
   iovalkey: async () => likeIoredis((await import('iovalkey')) as unknown as LikeIoredis),
+  glide: async () => glide(await import('@valkey/valkey-glide')),
 };
 
 const { HOLDFAST_CLIENT: name } = process.env;

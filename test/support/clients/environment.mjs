@@ -15,8 +15,9 @@ import { usesIn } from './uses.mjs';
 const projectRoot = fileURLToPath(new URL('../../../', import.meta.url));
 const { HOLDFAST_CLIENT_RECORD: record } = process.env;
 
-/** Of tests that give the library a client themselves. */
-const GIVES_ITS_OWN = 'the test is about a client of ioredis';
+/** Of tests that give the library a client themselves, or say what the package cannot say. */
+const GIVES_ITS_OWN =
+  'the test gives a client of ioredis, or an address that the client does not have';
 
 export default class ClientEnvironment extends Environment {
   #client;

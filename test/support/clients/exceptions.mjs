@@ -1,7 +1,7 @@
 /** All: a client of ioredis is another location than a URL, too. */
 const ALL = ['ioredis', 'ioredis-5', 'iovalkey', 'node-redis', 'node-redis-5', 'glide'];
 
-const NODE_REDIS = ['node-redis', 'node-redis-5'];
+const UNLIKE_IOREDIS = ['node-redis', 'node-redis-5', 'glide'];
 
 /**
  * Tests that say nothing of other clients, by spec and the beginning of their names, and why. The counts are in
@@ -45,31 +45,31 @@ const EXCEPTIONS = [
     reason: 'iovalkey fails the first request after the master of a Cluster died',
   },
   {
-    clients: NODE_REDIS,
+    clients: UNLIKE_IOREDIS,
     specs: /^test\/store\/connect-problems\./,
     tests: /^a call to a Cluster of which no node can be asked says why/,
     reason: 'the test is about the text of an error of ioredis',
   },
   {
-    clients: NODE_REDIS,
+    clients: UNLIKE_IOREDIS,
     specs: /^test\/store\/credentials\./,
     tests: /(of a Cluster: the options of its client|of a Cluster: its nodes)$/,
     reason: 'the application changes options of a client of ioredis',
   },
   {
-    clients: NODE_REDIS,
+    clients: UNLIKE_IOREDIS,
     specs: /^test\/store\/credentials\./,
     tests: /behind Sentinel, at the sentinels too: a function/,
     reason: 'the test is about the text of an error of ioredis',
   },
   {
-    clients: NODE_REDIS,
+    clients: UNLIKE_IOREDIS,
     specs: /^test\/store\/silent-masters\./,
     tests: /is replaced while ioredis waits over it/,
     reason: 'the test is about a request that only ioredis sends',
   },
   {
-    clients: NODE_REDIS,
+    clients: UNLIKE_IOREDIS,
     specs: /^test\/store\/sharded-line\./,
     tests: /follows a slot of which it had heard at a node that is not its master any more/,
     reason: 'the test changes the adapter of ioredis',
@@ -84,6 +84,11 @@ const EXCEPTIONS = [
     specs: /^test\/store\//,
     tests: /[Ss]entinel/,
     reason: 'a Sentinel client of node-redis 5 is refused, because it does not tell its options',
+  },
+  {
+    clients: ['glide'],
+    specs: /^test\/store\/(replicas|acknowledged-writes)\./,
+    reason: 'the option "replicas" is refused for GLIDE',
   },
 ];
 

@@ -7,6 +7,7 @@ export const CLIENTS = {
   iovalkey: 'iovalkey',
   'node-redis': 'redis',
   'node-redis-5': 'redis-5',
+  glide: '@valkey/valkey-glide',
 };
 
 const TRANSPORTS =
