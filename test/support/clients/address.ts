@@ -31,7 +31,8 @@ export function addressOf(location: RedisLocation): Address | undefined {
     const areKnown = nodes.every((node) => typeof node === 'object');
     return areKnown ? { kind: 'cluster', nodes, options: location.options } : undefined;
   }
-  const isClient = typeof location === 'object' && 'duplicate' in location;
+  const isClient =
+    typeof location === 'object' && ('duplicate' in location || 'customCommand' in location);
   const options = isClient ? undefined : optionsOf(location);
   if (options === undefined) return undefined;
   const kind = (options.sentinels ?? []).length > 0 ? 'sentinel' : 'single';
