@@ -9,7 +9,6 @@ export type SentCommand = readonly [name: string, ...args: string[]];
 
 /** `1795323017.590761 [0 127.0.0.1:36572] "set" "key" "value"`, behind the `+` of a reply. */
 const LINE = /^\+[\d.]+ \[\d+ (\S+)\] (.*)$/;
-const QUOTED = /"(?:[^"\\]|\\.)*"/g;
 
 /** One command as it ran: a client sent it, or a script called it. */
 interface RunCommand {
@@ -26,12 +25,18 @@ export async function recordCommands(
   return all.filter(({ by }) => by === 'client').map(({ command }) => command);
 }
 
+/** A script that a client ran, and the commands that it called. */
+interface RunScript {
+  readonly sent: SentCommand;
+  readonly called: readonly SentCommand[];
+}
+
 /** Records the scripts clients run on the server on `port` while `work` runs, each with the commands that it called. */
 export async function recordScripts(
   port: number,
   work: () => Promise<unknown>,
-): Promise<readonly { readonly sent: SentCommand; readonly called: readonly SentCommand[] }[]> {
-  const scripts: { sent: SentCommand; called: SentCommand[] }[] = [];
+): Promise<readonly RunScript[]> {
+  const scripts: { readonly sent: SentCommand; readonly called: SentCommand[] }[] = [];
   for (const { by, command } of await recordAll(port, work))
     if (by === 'script') scripts.at(-1)?.called.push(command);
     else if (command[0].startsWith('eval')) scripts.push({ sent: command, called: [] });
@@ -55,7 +60,7 @@ async function recordAll(
     if (line === '+OK') begun.resolve();
     const [, source, text = ''] = LINE.exec(line) ?? [];
     if (source === undefined) return;
-    const [name = '', ...args] = (text.match(QUOTED) ?? []).map(unquoted);
+    const [name = '', ...args] = text.slice(1, -1).split('" "').map(unescaped);
     if (args[0] === mark) markSeen.resolve();
     else
       commands.push({
@@ -74,10 +79,12 @@ async function recordAll(
   return commands;
 }
 
-/** Redis quotes as JSON does, but for bytes (`\x00`) and the bell (`\a`). */
-const unquoted = (quoted: string): string =>
-  JSON.parse(
-    quoted.replace(/\\(?:x([0-9a-f]{2})|(.))/g, (escaped, byte?: string, letter?: string) =>
-      byte === undefined ? (letter === 'a' ? '\\u0007' : escaped) : `\\u00${byte}`,
-    ),
-  ) as string;
+const ESCAPED: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', a: '\x07', b: '\b' };
+
+/** Valkey 8.1 shows quotes and backslashes as they are, and other servers escape them, too. */
+const unescaped = (text: string): string =>
+  text.replace(/\\(?:x([0-9a-f]{2})|(.))/g, (_, byte?: string, letter = '') =>
+    byte === undefined
+      ? (ESCAPED[letter as string] ?? String(letter))
+      : String.fromCharCode(Number.parseInt(byte, 16)),
+  );
