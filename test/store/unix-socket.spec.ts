@@ -49,7 +49,7 @@ async function foundOf(locks: Locks): Promise<object> {
   const clients = String(await server.command('CLIENT', 'LIST'));
   const own = clients.split('\n').filter((line) => line.includes('name=holdfast'));
   await lock.release();
-  const isBySocket = own.every((line) => line.includes(` addr=${path}:0 `));
+  const isBySocket = own.every((line) => / flags=\S*U/.test(line));
   const users = new Set(own.map((line) => / user=(\S+)/.exec(line)?.[1]));
   return { inTwo, isBySocket, users: [...users].sort() };
 }
