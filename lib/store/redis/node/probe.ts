@@ -100,7 +100,7 @@ function remedyFor(message: string, prefix: string): string {
     return `Allow the Redis user the keys ${keyPatterns(prefix).join(' and ')} ("keyPrefix"); ${RIGHTS}.`;
   if (/NOPERM|ACL failure|can't run this command/.test(message))
     return `Allow the Redis user the commands EVAL, EVALSHA and those that the scripts call; ${RIGHTS}.`;
-  if (/scripting engine/.test(message))
+  if (message.includes('scripting engine'))
     return 'Holdfast needs Lua scripts: load the module "lua" of Valkey there.';
   if (/unknown command/i.test(message))
     return 'Holdfast needs the commands EVAL and EVALSHA there.';
