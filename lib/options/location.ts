@@ -1,7 +1,7 @@
 import { LockConfigurationError } from '../errors.js';
 import type { LockDriver } from '../store/driver/lock-driver.js';
 import type { LeaseStore, LockStore } from '../store/lock-store.js';
-import { isMockedClient } from '../store/redis/client/ioredis/is-ioredis-client.js';
+import { isMockedClient } from '../store/redis/client/ioredis/ioredis-shape.js';
 import { unusableNodeRedis } from '../store/redis/client/node-redis/node-redis-shape.js';
 import { isLocatedClient, type RedisLocation } from '../store/redis/client/redis-location.js';
 import { isRedisUrl, urlsIn } from '../store/redis/client/redis-url.js';

@@ -33,7 +33,7 @@ export function addressOf(location: RedisLocation): Address | undefined {
   }
   const isClient =
     typeof location === 'object' && ('duplicate' in location || 'customCommand' in location);
-  const options = isClient ? undefined : optionsOf(location);
+  const options = isClient ? undefined : optionsOf(location as string | RedisOptions);
   if (options === undefined) return undefined;
   const kind = (options.sentinels ?? []).length > 0 ? 'sentinel' : 'single';
   return { kind, given: location as string | RedisOptions, options };

@@ -1,9 +1,8 @@
-import type { RedisOptions } from 'ioredis';
 import { LockConfigurationError } from '../../../errors.js';
 import type { Runtime } from '../../../time/runtime.js';
 import type { CredentialsProvider } from './client-library.js';
 import installed from './installed.cjs';
-import type { IoredisClient } from './ioredis/is-ioredis-client.js';
+import type { IoredisClient, IoredisOptions } from './ioredis/ioredis-shape.js';
 import { ioredisClusterAt, ioredisSourceAt } from './ioredis/redis-source.js';
 import type { NodeRedisClient } from './node-redis/node-redis-shape.js';
 import { nodeRedisLibrary } from './node-redis/node-redis-source.js';
@@ -16,7 +15,7 @@ import { socketAt, type SocketLocation } from './redis-url.js';
  * @throws LockConfigurationError for a URL or options that lead nowhere, and where no client is installed
  */
 export function sourceAt(
-  location: string | RedisOptions,
+  location: string | IoredisOptions,
   runtime: Runtime,
   provide?: CredentialsProvider,
 ): RedisSource {

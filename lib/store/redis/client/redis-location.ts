@@ -1,7 +1,6 @@
-import type { RedisOptions } from 'ioredis';
 import type { Runtime } from '../../../time/runtime.js';
 import type { ClientLibrary, CredentialsProvider } from './client-library.js';
-import type { IoredisClient } from './ioredis/is-ioredis-client.js';
+import type { IoredisClient, IoredisOptions } from './ioredis/ioredis-shape.js';
 import { sourceAt } from './default-library.js';
 import type { GlideClient } from './glide/glide-shape.js';
 import { glideLibrary } from './glide/glide-source.js';
@@ -14,7 +13,7 @@ import type { RedisSource } from './redis-client.js';
 export type LocatedClient = IoredisClient | NodeRedisClient | GlideClient;
 
 /** Says where Redis is: a URL, ioredis options, or a client of the application's. */
-export type RedisLocation = string | RedisOptions | LocatedClient;
+export type RedisLocation = string | IoredisOptions | LocatedClient;
 
 const LIBRARIES = [
   ioredisLibrary,
@@ -47,5 +46,5 @@ export function redisSource(
   const library = libraryOf(location);
   return library !== undefined && isLocatedClient(location)
     ? library.source(location, runtime, provide)
-    : sourceAt(location as string | RedisOptions, runtime, provide);
+    : sourceAt(location as string | IoredisOptions, runtime, provide);
 }

@@ -2,7 +2,7 @@ import type * as Ioredis from 'ioredis';
 import { LockConfigurationError } from '../../../../errors.js';
 import { REPLY_ERRORS } from '../reply-errors.js';
 import installed from '../installed.cjs';
-import type { IoredisClient } from './is-ioredis-client.js';
+import type { IoredisClient } from './ioredis-shape.js';
 
 type Package = typeof Ioredis;
 

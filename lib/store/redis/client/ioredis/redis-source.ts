@@ -1,7 +1,7 @@
 import type { Cluster, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import { LockConfigurationError } from '../../../../errors.js';
 import { describe } from '../../../../errors/describe.js';
-import { isIoredisClient, type IoredisClient } from './is-ioredis-client.js';
+import { isIoredisClient, type IoredisClient, type IoredisOptions } from './ioredis-shape.js';
 import type { ClientLibrary, CredentialsProvider } from '../client-library.js';
 import { redact } from '../../../../errors/redact.js';
 import type { Runtime } from '../../../../time/runtime.js';
@@ -14,29 +14,29 @@ import { logsInWith, providedLogin, statedLogin, type Login, type LoginOptions }
 import type { RedisSource } from '../redis-client.js';
 import { socketAt } from '../redis-url.js';
 
-const isCluster = (client: IoredisClient): client is Cluster => client.isCluster;
-
 /** Clients of ioredis. */
 export const ioredisLibrary: ClientLibrary<IoredisClient> = {
   isClient: isIoredisClient,
-  isCluster,
+  isCluster: (client) => client.isCluster,
   source: (client, runtime, provide) => {
     learnRepliesOf(client);
-    if (isCluster(client)) return clusterSource(client, runtime, provide);
-    const login = loginOf(client, client, runtime, provide);
-    return singleSource({ template: client, runtime, login, path: undefined });
+    if (client.isCluster) return clusterSource(client as Cluster, runtime, provide);
+    const template = client as Redis;
+    const login = loginOf(template, template, runtime, provide);
+    return singleSource({ template, runtime, login, path: undefined });
   },
 };
 
 /** @throws LockConfigurationError for a URL or options that lead nowhere */
 export function ioredisSourceAt(
-  location: string | RedisOptions,
+  location: string | IoredisOptions,
   runtime: Runtime,
   provide?: CredentialsProvider,
 ): RedisSource {
   const template = templateOf(location);
   const isUrl = typeof location === 'string';
-  const login = loginOf(template, isUrl ? template : { options: location }, runtime, provide);
+  const given = isUrl ? template : { options: location as RedisOptions };
+  const login = loginOf(template, given, runtime, provide);
   return singleSource({ template, runtime, login, path: isUrl ? pathOf(location) : undefined });
 }
 
@@ -51,10 +51,10 @@ function loginOf(
 }
 
 /** Never connected. Read first and duplicated then, because what a URL says in its query would win over options beside it. */
-function templateOf(location: string | RedisOptions): Redis {
+function templateOf(location: string | IoredisOptions): Redis {
   if (typeof location === 'string') return fromUrl(location);
   const { Redis } = ioredis('The options');
-  const template = new Redis({ ...location, lazyConnect: true });
+  const template = new Redis({ ...(location as RedisOptions), lazyConnect: true });
   template.disconnect();
   return template;
 }
