@@ -1,5 +1,6 @@
 import { connectProblem } from '../connect-problem.js';
 import type { Command, Master } from '../redis-client.js';
+import { CLOSED } from '../reply-errors.js';
 import { textOf } from './commands.js';
 import { NodeConnection, type Opener } from './node-connection.js';
 
@@ -44,7 +45,6 @@ export class ClusterNode implements Master {
 
   disconnect(): void {
     this.#connection?.end();
-    this.#forget();
   }
 
   async #withConnection<T>(work: (connection: NodeConnection) => Promise<T>): Promise<T> {
@@ -58,25 +58,14 @@ export class ClusterNode implements Master {
           resolve(connection);
         },
         onEnd: (problem) => {
-          reject(new Error(connectProblem(problem), { cause: problem }));
-          if (this.#connection !== connection) return;
-          this.#forget();
+          reject(new Error(problem ? connectProblem(problem) : CLOSED, { cause: problem }));
+          this.#connection = undefined;
+          this.#connected = undefined;
           this.#onLost();
         },
       });
       this.#connection = connection;
-      this.#giveUp = () => {
-        reject(new Error('the connection closed'));
-      };
     });
     return this.#connected;
-  }
-
-  #giveUp: () => void = () => undefined;
-
-  #forget(): void {
-    this.#giveUp();
-    this.#connection = undefined;
-    this.#connected = undefined;
   }
 }

@@ -21,11 +21,6 @@ export async function settled(
 ): Promise<readonly CommandResult[]> {
   const outcomes = await Promise.allSettled(replies);
   return outcomes.map((outcome) =>
-    outcome.status === 'fulfilled'
-      ? [null, outcome.value]
-      : [
-          outcome.reason instanceof Error ? outcome.reason : new Error(String(outcome.reason)),
-          undefined,
-        ],
+    outcome.status === 'fulfilled' ? [null, outcome.value] : [outcome.reason as Error, undefined],
   );
 }

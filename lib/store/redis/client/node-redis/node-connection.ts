@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import { CLOSED, messageOf, replyError } from '../reply-errors.js';
 import type { NodeClient } from './node-redis-shape.js';
 
@@ -14,9 +15,10 @@ export type Opener = (socket: OwnSocket) => Promise<NodeClient>;
 
 export interface NodeConnectionEvents {
   readonly onConnect?: () => void;
+  /** The server has replied. */
   readonly onReady: () => void;
-  /** Once, unless it was ended by us. */
-  readonly onEnd: (problem: Error) => void;
+  /** Once, with what has ended it; without, where we have. */
+  readonly onEnd: (problem?: Error) => void;
   /** The server has replied with an error. */
   readonly onRefused?: (reply: Error) => void;
 }
@@ -72,12 +74,13 @@ export class NodeConnection {
     await this.#ask(question);
   }
 
-  end(): void {
+  end(problem?: Error): void {
     if (this.#state === 'over') return;
     this.#state = 'over';
     // While the socket connects, the client does not know it yet, so the signal ends it.
     if (this.#client?.isOpen === true) this.#client.destroy();
     this.#abort.abort();
+    this.#events.onEnd(problem);
   }
 
   #use(client: NodeClient): void {
@@ -96,17 +99,20 @@ export class NodeConnection {
     });
     client.on('ready', () => {
       if (this.#state === 'over') return;
-      this.#state = 'ready';
-      // A user may be forbidden it, which would end a connection that node-redis names by itself.
-      this.send(['client', 'SETNAME', 'holdfast']).catch(() => undefined);
-      this.#events.onReady();
+      const ready = (): void => {
+        if (this.#state === 'over') return;
+        this.#state = 'ready';
+        this.#events.onReady();
+      };
+      // node-redis has sent nothing, and a proxy accepts connections to a server that is away. A refusal is a reply, too: a user may be
+      // forbidden to name connections, which would end one that node-redis names by itself.
+      client.sendCommand(['client', 'SETNAME', 'holdfast']).then(ready, ready);
     });
   }
 
   #fail(error: unknown): void {
-    if (this.#state === 'over') return;
-    this.end();
-    this.#events.onEnd(error instanceof Error ? error : new Error(String(error)));
+    // `instanceof` is false for errors of Node where a test of Jest runs.
+    this.end(types.isNativeError(error) ? error : new Error(String(error)));
   }
 
   #ask(question: (client: NodeClient) => Promise<unknown>): Promise<unknown> {

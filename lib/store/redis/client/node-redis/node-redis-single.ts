@@ -87,9 +87,7 @@ export class NodeRedisSingle implements RedisClient {
 
   reconnect(): void {
     // While the network connects, node-redis has a time limit of its own.
-    if (this.#connection?.isConnected !== true) return;
-    this.#connection.end();
-    this.#gone();
+    if (this.#connection?.isConnected === true) this.#connection.end();
   }
 
   disconnect(): void {
@@ -118,7 +116,7 @@ export class NodeRedisSingle implements RedisClient {
         events.onReady();
       },
       onEnd: (problem) => {
-        this.#gone(problem);
+        if (this.#state !== 'ended') this.#gone(problem);
       },
       onRefused: (reply) => {
         if (this.#leaves(reply)) this.reconnect();

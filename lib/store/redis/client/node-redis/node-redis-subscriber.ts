@@ -1,4 +1,5 @@
 import type { ChannelKind, SubscriberClient, SubscriberEvents } from '../redis-client.js';
+import { CLOSED } from '../reply-errors.js';
 import { NodeConnection, type Opener } from './node-connection.js';
 
 /** A connection that only listens, with node-redis. */
@@ -6,7 +7,6 @@ export class NodeRedisSubscriber implements SubscriberClient {
   readonly #open: Opener;
   readonly #events: SubscriberEvents;
   #connection: NodeConnection | undefined;
-  #isOver = false;
 
   constructor(open: Opener, events: SubscriberEvents) {
     this.#open = open;
@@ -29,8 +29,8 @@ export class NodeRedisSubscriber implements SubscriberClient {
       this.#connection = new NodeConnection(open, {
         onReady: resolve,
         onEnd: (problem) => {
-          reject(problem);
-          this.#end();
+          reject(problem ?? new Error(CLOSED));
+          this.#events.onEnd();
         },
       });
     });
@@ -50,12 +50,5 @@ export class NodeRedisSubscriber implements SubscriberClient {
 
   disconnect(): void {
     this.#connection?.end();
-    this.#end();
-  }
-
-  #end(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#events.onEnd();
   }
 }
