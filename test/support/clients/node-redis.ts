@@ -46,7 +46,10 @@ function clusterAt(
   return createCluster({
     ...prefixed(prefixOf({ kind: 'cluster', nodes, options })),
     rootNodes: nodes.map((node) => ({ socket: socketOf(node) })),
-    defaults: loginOf({ ...nodes[0], ...redisOptions }),
+    defaults: {
+      ...loginOf({ ...nodes[0], ...redisOptions }),
+      ...(redisOptions.tls && { socket: { ...redisOptions.tls, tls: true as const } }),
+    },
     ...(natMap && { nodeAddressMap: natMap }),
   });
 }

@@ -197,7 +197,8 @@ function clusterSource(client: NodeClusterClient, { runtime, login }: Parts): Re
     (address: string, of: NodeOptions = {}): Opener =>
     (socket) => {
       const { defaults: common = {} } = optionsOf(client);
-      return Promise.resolve(nodeOf(client, address, { ...common, ...of }, { login, socket }));
+      const options = { ...common, ...of, socket: { ...common.socket, ...of.socket } };
+      return Promise.resolve(nodeOf(client, address, options, { login, socket }));
     };
   return {
     name,
