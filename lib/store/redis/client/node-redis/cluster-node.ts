@@ -4,6 +4,9 @@ import { CLOSED } from '../reply-errors.js';
 import { textOf } from './commands.js';
 import { NodeConnection, type Opener } from './node-connection.js';
 
+/** A connection to the node was not to be had, so nothing was sent over it. */
+export class NotConnected extends Error {}
+
 /** One node of a Cluster: connects when a command is first for it, and again after its connection has ended. */
 export class ClusterNode implements Master {
   readonly address: string;
@@ -58,7 +61,7 @@ export class ClusterNode implements Master {
           resolve(connection);
         },
         onEnd: (problem) => {
-          reject(new Error(problem ? connectProblem(problem) : CLOSED, { cause: problem }));
+          reject(new NotConnected(problem ? connectProblem(problem) : CLOSED, { cause: problem }));
           this.#connection = undefined;
           this.#connected = undefined;
           this.#onLost();

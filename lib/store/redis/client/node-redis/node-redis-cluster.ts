@@ -15,7 +15,7 @@ import type {
 } from '../redis-client.js';
 import { CLOSED, isReply, messageOf } from '../reply-errors.js';
 import { retryDelay } from '../retry-delay.js';
-import { ClusterNode } from './cluster-node.js';
+import { ClusterNode, NotConnected } from './cluster-node.js';
 import { evalshaArgs, settled, textOf } from './commands.js';
 import type { Opener } from './node-connection.js';
 import { NodeRedisSubscriber } from './node-redis-subscriber.js';
@@ -120,7 +120,8 @@ export class NodeRedisCluster implements RedisClient {
         const [asking, reply] = await node.sendAll([['asking'], args]);
         return (await Promise.all([asking, reply]))[1];
       } catch (error) {
-        const target = redirections < MOST_REDIRECTIONS ? redirectionOf(error, node) : undefined;
+        const target =
+          redirections < MOST_REDIRECTIONS ? await this.#redirection(error, node, slot) : undefined;
         // What was not answered is not sent again: the node may have run it.
         if (target === undefined || this.#state !== 'ready') throw error;
         isAsking = target.isForOnce;
@@ -130,13 +131,27 @@ export class NodeRedisCluster implements RedisClient {
     }
   }
 
+  /** Where a request goes that a node did not take. */
+  async #redirection(
+    error: unknown,
+    from: ClusterNode,
+    slot: number | undefined,
+  ): Promise<Redirection | undefined> {
+    if (!(error instanceof NotConnected) || slot === undefined) return redirectionOf(error, from);
+    // A master that died may have a successor.
+    await this.#look();
+    const address = this.#owners[slot];
+    return address === undefined || address === from.address
+      ? undefined
+      : { slot, address, isForOnce: false };
+  }
+
   #moved(slot: number, address: string): void {
-    if (this.#owners[slot] !== address) {
-      const owners = [...this.#owners];
-      owners[slot] = address;
-      this.#owners = owners;
-      this.#options.events.onSlots();
-    }
+    if (this.#owners[slot] === address) return;
+    const owners = [...this.#owners];
+    owners[slot] = address;
+    this.#owners = owners;
+    this.#options.events.onSlots();
     this.refreshSlots();
   }
 
