@@ -7,6 +7,8 @@ import { RedisCluster } from '../support/redis-cluster.js';
 import { RedisSentinel } from '../support/redis-sentinel.js';
 import { RedisServer } from '../support/redis-server.js';
 
+const ELECTED = { withinMs: 25_000 };
+
 let closings: (() => unknown)[] = [];
 
 beforeAll(() => {
@@ -18,8 +20,11 @@ afterEach(async () => {
   closings = [];
 });
 
-async function open(redis: Redis | Cluster): Promise<LockService> {
-  const service = new LockService({ redis: redis as unknown as LockModuleOptions['redis'] });
+async function open(redis: Redis | Cluster, options: LockModuleOptions = {}): Promise<LockService> {
+  const service = new LockService({
+    ...options,
+    redis: redis as unknown as LockModuleOptions['redis'],
+  });
   closings.push(() => service.shutdown(0));
   await service.open();
   return service;
@@ -67,6 +72,20 @@ describe('locks over clients of iovalkey', () => {
     const cluster = await RedisCluster.start({ masters: 2 });
     closings.push(() => cluster.stop());
     await expectPassedOn(() => new Cluster(cluster.startupNodes, { lazyConnect: true }));
-    await eventually(() => true);
+  }, 90_000);
+
+  it('reach the successor of a master that died, after a request that fails', async () => {
+    const cluster = await RedisCluster.start({ masters: 3, replicas: 3 });
+    closings.push(() => cluster.stop());
+    const service = await open(
+      new Cluster(cluster.startupNodes, { lazyConnect: true, slotsRefreshInterval: 0 }),
+      { instance: false },
+    );
+    await service.run('key', () => undefined);
+    const master = await cluster.masterOf('lock:key');
+    await master.kill();
+    await eventually(async () => (await cluster.masterOf('lock:key')) !== master, ELECTED);
+    await expect(service.tryAcquire('key')).rejects.toThrow(LockStoreUnavailableError);
+    await eventually(() => service.tryAcquire('key'));
   }, 90_000);
 });

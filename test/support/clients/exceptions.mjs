@@ -42,7 +42,8 @@ const EXCEPTIONS = [
     clients: ['iovalkey'],
     specs: /^test\/store\/sharded-line\./,
     tests: /follows the successor of a master that died/,
-    reason: 'iovalkey fails the first request after the master of a Cluster died',
+    reason:
+      'iovalkey sends the first request after a fail-over of a Cluster to the master that died, where ioredis asks another one',
   },
   {
     clients: UNLIKE_IOREDIS,

@@ -226,6 +226,8 @@ export class RedisConnection {
       };
       const refused = (error: unknown): void => {
         if (isReply(error)) this.#silentSince = undefined;
+        // The node of a Cluster that is gone may have been replaced; the others know.
+        else this.client.refreshSlots();
         settle(this.failed(error, keysOf(call)));
       };
       answer.then(arrived, (error: unknown) => {
