@@ -34,12 +34,6 @@ const EXCEPTIONS = [
   },
   {
     clients: ['iovalkey'],
-    specs: /^test\/store\/redis-permissions\./,
-    tests: /with a wrong password, the message says/,
-    reason: 'iovalkey reports a stream that is not writable where ioredis reports WRONGPASS',
-  },
-  {
-    clients: ['iovalkey'],
     specs: /^test\/store\/sharded-line\./,
     tests: /follows the successor of a master that died/,
     reason:

@@ -35,7 +35,9 @@ abstract class IoredisClient<Client extends Redis | Cluster> {
     this.#EvalSha = evalShaClass(this.#Command);
     this.hasShardedChannels = 'ssubscribe' in client;
     client.on('connect', onConnect);
-    client.on('ready', onReady);
+    client.on('ready', () => {
+      if (this.state === 'ready') onReady();
+    });
     client.on('error', (error: Error) => {
       if (!isOfSelect(error)) onError(this.problemOf(error));
     });
@@ -102,6 +104,12 @@ export class IoredisSingle extends IoredisClient<Redis> implements RedisClient {
   constructor(client: Redis, events: ClientEvents, makeSubscriber: () => Redis) {
     super(client, events);
     this.#makeSubscriber = makeSubscriber;
+  }
+
+  /** iovalkey becomes ready over a connection that it ends, because the login was refused. */
+  override get state(): ClientState {
+    const isEnding = this.client.status === 'ready' && !this.client.stream.writable;
+    return isEnding ? 'connecting' : super.state;
   }
 
   openSubscriber(events: SubscriberEvents): SubscriberClient {
