@@ -107,13 +107,13 @@ describe('a call to a Cluster of which no node can be asked says why:', () => {
   it('nobody listens', async () => {
     const port = await freePort();
     expect(await outcomeAt(cluster({ host: '127.0.0.1', port }))).toContain(
-      `Failed to refresh slots cache. connect ECONNREFUSED 127.0.0.1:${String(port)}`,
+      `connect ECONNREFUSED 127.0.0.1:${String(port)}`,
     );
   });
 
   it('it is no Cluster', async () => {
     expect(await outcomeAt(cluster({ host: '127.0.0.1', port: redis.port }))).toContain(
-      'Failed to refresh slots cache. ERR This instance has cluster support disabled',
+      'ERR This instance has cluster support disabled',
     );
   });
 
@@ -124,7 +124,7 @@ describe('a call to a Cluster of which no node can be asked says why:', () => {
       cluster({ host: '127.0.0.1', port: redis.port, username: 'nobody', password }),
       { wait: '20s' },
     );
-    expect(detail).toContain('(error): Failed to refresh slots cache. WRONGPASS');
+    expect(detail).toMatch(/\(error\): .* WRONGPASS/);
     expect(detail).not.toContain(password);
     expect(performance.now() - began).toBeLessThan(10_000);
   });
