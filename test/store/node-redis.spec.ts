@@ -287,6 +287,24 @@ describe.each(versions)('locks over clients of %s', (_version, redis) => {
       expect(acquires).toHaveLength(1);
     });
 
+    it('are extended when the server is back behind a proxy that has closed each connection at once', async () => {
+      const proxy = await TcpProxy.start(server.port);
+      closings.push(() => proxy.stop());
+      const service = await open({
+        redis: redis.createClient({ socket: { port: proxy.port, host: '127.0.0.1' } }),
+        nodeTimeout: '20s',
+      });
+      const lock = await service.acquire('key', { autoExtend: false });
+      proxy.refuse();
+      proxy.cut();
+      for (let tries = 0; tries < 3; tries += 1) await outageOf(service.tryAcquire('other'));
+      const extending = lock.extend();
+      await outageOf(service.tryAcquire('other'));
+      proxy.accept();
+      await extending;
+      expect(await lock.release()).toBe(true);
+    });
+
     it('leave a connection that is silent', async () => {
       const proxy = await TcpProxy.start(server.port);
       closings.push(() => proxy.stop());
@@ -312,6 +330,20 @@ describe.each(versions)('locks over clients of %s', (_version, redis) => {
     expect(await service.run('key', () => 'ran')).toBe('ran');
     await service.shutdown();
     await eventually(async () => (await ourConnections(server)) === 0);
+  });
+
+  it('have the TLS options of the defaults of a Cluster', async () => {
+    const server = await RedisServer.start();
+    closings.push(() => server.stop());
+    const port = await behindTls(server.port);
+    const service = await open({
+      redis: redis.createCluster({
+        rootNodes: [{ socket: { host: '127.0.0.1', port } }],
+        defaults: { socket: { tls: true } },
+      }),
+    });
+    const { detail } = await outageOf(service.tryAcquire('key'));
+    expect(detail).toContain('NODE_EXTRA_CA_CERTS');
   });
 
   it('survive a fail-over of Sentinel', async () => {

@@ -98,7 +98,6 @@ export class NodeConnection {
       this.#events.onConnect?.();
     });
     client.on('ready', () => {
-      if (this.#state === 'over') return;
       const ready = (): void => {
         if (this.#state === 'over') return;
         this.#state = 'ready';
