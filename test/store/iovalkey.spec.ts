@@ -23,7 +23,7 @@ afterEach(async () => {
 async function open(redis: Redis | Cluster, options: LockModuleOptions = {}): Promise<LockService> {
   const service = new LockService({
     ...options,
-    redis: redis as unknown as LockModuleOptions['redis'],
+    redis: redis,
   });
   closings.push(() => service.shutdown(0));
   await service.open();
