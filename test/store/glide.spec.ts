@@ -3,6 +3,7 @@ import { Logger } from '@nestjs/common';
 import { GlideClient, GlideClusterClient, Logger as GlideLogger } from '@valkey/valkey-glide';
 import { LockService, LockStoreUnavailableError, type LockModuleOptions } from 'nestjs-holdfast';
 import { plainReply, serverReply } from '../../lib/store/redis/client/glide/glide-replies.js';
+import { configurationOf } from '../../lib/store/redis/client/glide/glide-shape.js';
 import { isReply } from '../../lib/store/redis/client/reply-errors.js';
 import { redisSource } from '../../lib/store/redis/client/redis-location.js';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
@@ -217,7 +218,7 @@ describe('locks over a client of valkey-glide', () => {
       expect.objectContaining({
         node: `127.0.0.1:${String(port)}`,
         kind: 'connection',
-        message: expect.stringContaining('Connection refused'),
+        message: expect.stringContaining('ECONNREFUSED'),
       }),
     ]);
     const late = await RedisServer.start({ port });
@@ -371,11 +372,35 @@ describe('locks over a client of valkey-glide', () => {
     expect((unknown as Error).message).toMatch(/^NOSCRIPT /);
   });
 
-  it('refuse "replicas", whose acknowledgement GLIDE could make false', async () => {
+  it('refuse IAM, with which GLIDE connects again unnoticed, unless "credentials" are given', async () => {
     const redis = await clientAt(server.port);
-    expect(() => new LockService({ redis, replicas: { ack: 1, timeout: '500ms' } })).toThrow(
-      /"replicas" cannot be used with this client/,
-    );
+    const iamConfig = { clusterName: 'c', region: 'r', service: 'Elasticache' };
+    Reflect.set(redis, 'config', { ...configurationOf(redis), credentials: { iamConfig } });
+    expect(() => new LockService({ redis })).toThrow(/logs in .* with IAM.*"credentials"/);
+    expect(
+      () => new LockService({ redis, credentials: () => ({ password: 'token' }) }),
+    ).not.toThrow();
+  });
+
+  it('never connect again unnoticed, and leave nothing behind that tries to', async () => {
+    const proxy = await proxyTo(server.port);
+    const client = await connected(proxy.port);
+    const before = await client.command('client', 'id');
+    proxy.cut(); // with nothing under way
+    await expect(client.command('incr', 'unverified')).rejects.toThrow('connection closed');
+    await eventually(() => client.state === 'ready');
+    expect(await client.command('client', 'id')).not.toBe(before);
+    expect(await server.command('GET', 'unverified')).toBeNull();
+  });
+
+  it('are at the master, whichever of several addresses it has', async () => {
+    const replica = await RedisServer.start({ config: { replicaof: `127.0.0.1 ${server.port}` } });
+    closings.push(() => replica.stop());
+    const addresses = [replica, server].map(({ port }) => ({ host: '127.0.0.1', port }));
+    for (const order of [addresses, addresses.toReversed()]) {
+      const service = await open({ redis: await clientAt(server.port, { addresses: order }) });
+      expect(await service.run('key', () => 'ran')).toBe('ran');
+    }
   });
 
   it('refuse a client that does not say where Redis is', async () => {
@@ -464,6 +489,13 @@ describe('locks over a Cluster client of valkey-glide', () => {
     expect(await Promise.all(counts)).toEqual(counts.map((_, index) => index + 1));
   });
 
+  it('refuse "replicas", whose acknowledgement GLIDE could make false', async () => {
+    const redis = await clusterClient();
+    expect(() => new LockService({ redis, replicas: { ack: 1, timeout: '500ms' } })).toThrow(
+      /"replicas" cannot be used with this client/,
+    );
+  });
+
   it('are refused another database', async () => {
     const redis = await clusterClient({ databaseId: 2 });
     expect(() => new LockService({ redis })).toThrow(/A Cluster has database 0 only/);
@@ -498,4 +530,14 @@ it.each([
 it('makes lists of maps and sets', () => {
   const reply = [{ key: 'a', value: true }, new Set(['b']), [false]];
   expect(plainReply(reply)).toEqual(['a', 1, ['b'], [0]]);
+  const stream = [
+    {
+      key: '1-0',
+      value: [
+        ['field', 'value'],
+        ['other', 'text'],
+      ],
+    },
+  ];
+  expect(plainReply(stream)).toEqual([['1-0', ['field', 'value', 'other', 'text']]]);
 });

@@ -2,15 +2,17 @@ import type * as valkeyGlide from '@valkey/valkey-glide';
 import type { RedisOptions } from 'ioredis';
 import type { Address } from './address.js';
 
-type Glide = Pick<typeof valkeyGlide, 'GlideClient' | 'GlideClusterClient'>;
+type Glide = Pick<typeof valkeyGlide, 'GlideClient' | 'GlideClusterClient' | 'Logger'>;
 
 /**
  * A client as far as the library reads it: GLIDE makes whole ones only later. `undefined` for what GLIDE does not have: Sentinel, a prefix of
  * keys, Unix sockets and certificates of its own.
  */
 export const glide =
-  ({ GlideClient, GlideClusterClient }: Glide) =>
+  ({ GlideClient, GlideClusterClient, Logger }: Glide) =>
   (address: Address): object | undefined => {
+    // It writes to the output, which child processes use for their results.
+    Logger.init('off');
     if (address.kind === 'sentinel') return undefined;
     const isCluster = address.kind === 'cluster';
     const places = isCluster ? address.nodes : [address.options];

@@ -1,3 +1,4 @@
+import type { Runtime } from '../../../../time/runtime.js';
 import type { ScriptCall } from '../../scripts/script.js';
 import { commandKeys } from '../command-keys.js';
 import type {
@@ -9,14 +10,18 @@ import type {
   SubscriberClient,
   SubscriberEvents,
 } from '../redis-client.js';
-import { GlideConnection } from './glide-connection.js';
+import { GlideConnection, type GlideConnectionOptions } from './glide-connection.js';
 import type { GlideSession } from './glide-session.js';
 import type { Route } from './glide-shape.js';
 import { outcomesOf, textOf, type GlideMaker } from './glide-single.js';
 import { GlideSubscriber, type SubscriberMaker } from './glide-subscriber.js';
 
+const SLOTS = 16_384;
+
 /** In the reply of CLUSTER SLOTS. */
 type Range = readonly [first: number, last: number, master: readonly [host: unknown, port: number]];
+
+type Mender = Pick<Required<GlideConnectionOptions>, 'mend'>;
 
 /** A Cluster, with valkey-glide. It finds the node of a request by itself, and does not tell which nodes there are: we ask. */
 export class GlideCluster implements RedisClient {
@@ -26,19 +31,20 @@ export class GlideCluster implements RedisClient {
   readonly #connection: GlideConnection;
   readonly #createSubscriber: SubscriberMaker;
   readonly #onSlots: () => void;
+  readonly #runtime: Runtime;
   #owners: readonly (string | undefined)[] = [];
   #masters: readonly GlideMaster[] = [];
   #isRefreshing = false;
 
-  constructor({ create, createSubscriber, events, runtime }: GlideMaker) {
+  constructor({ create, createSubscriber, events, runtime, mend }: GlideMaker & Mender) {
     this.#createSubscriber = createSubscriber;
     this.#onSlots = events.onSlots;
+    this.#runtime = runtime;
     this.#connection = new GlideConnection({
-      ...{ create, events, runtime },
+      ...{ create, events, runtime, mend },
       prepare: async (session) => {
         await this.#readSlots((args, route) => session.send(args, route));
       },
-      whenBroken: 'keep',
     });
   }
 
@@ -55,7 +61,7 @@ export class GlideCluster implements RedisClient {
   }
 
   command(...command: Command): Promise<unknown> {
-    return this.#connection.send(textOf(command), routeOf(command));
+    return this.#connection.send(textOf(command), this.#routeOf(command));
   }
 
   pipeline(commands: readonly Command[]): Promise<readonly CommandResult[]> {
@@ -92,6 +98,14 @@ export class GlideCluster implements RedisClient {
     this.#connection.disconnect();
   }
 
+  /** To the master of the first key. Without a key to any master: GLIDE would ask replicas, too. */
+  #routeOf(command: Command): Route {
+    const [key] = commandKeys(command);
+    return key === undefined
+      ? { type: 'primarySlotId', id: Math.floor(this.#runtime.random() * SLOTS) }
+      : { type: 'primarySlotKey', key };
+  }
+
   async #readSlots(send: GlideSession['send']): Promise<void> {
     const ranges = (await send(['cluster', 'slots'], 'randomNode')) as readonly Range[];
     const owners: (string | undefined)[] = [];
@@ -105,13 +119,6 @@ export class GlideCluster implements RedisClient {
     this.#masters = [...addresses].map((address) => new GlideMaster(address, this.#connection));
     this.#onSlots();
   }
-}
-
-/** By the first key, and anywhere else if there is none. */
-function routeOf(command: Command): Route {
-  const [name, channel] = command;
-  const key = /^spublish$/i.test(name) ? String(channel) : commandKeys(command)[0];
-  return key === undefined ? 'randomNode' : { type: 'primarySlotKey', key };
 }
 
 class GlideMaster implements Master {

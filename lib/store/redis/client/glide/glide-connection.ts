@@ -10,29 +10,38 @@ import type { OwnGlideClient, Route } from './glide-shape.js';
 /** A server that is connected replies sooner, nearly always. Then another client is created, to see whether it can be reached. */
 const LOOK_MS = 250;
 
+/** How often an unused connection is pinged: GLIDE does not tell that it broke. */
+const PING_MS = 1_000;
+
+/** Makes a client that is connected, or none where it was aborted before it began to connect. */
+export type ClientMaker = (signal: AbortSignal) => Promise<OwnGlideClient>;
+
 /** What differs between one server and a Cluster. */
 export interface GlideConnectionOptions {
-  readonly create: () => Promise<OwnGlideClient>;
+  readonly create: ClientMaker;
   readonly events: Omit<ClientEvents, 'onSlots'>;
   readonly runtime: Runtime;
   /** Runs before a client is used. */
-  readonly prepare?: (session: GlideSession) => Promise<void> | void;
-  /** GLIDE replaces connections to nodes of a Cluster. One server has one connection, and its client is replaced with it. */
-  readonly whenBroken: 'replace' | 'keep';
+  readonly prepare?: (session: GlideSession) => Promise<void>;
+  /**
+   * Helps a client of which a connection broke to connect again, as that of a Cluster does. Default: it has one connection, and is
+   * replaced with it.
+   */
+  readonly mend?: (client: OwnGlideClient, signal: AbortSignal) => Promise<void>;
 }
 
-/**
- * Our connection for commands: one client of GLIDE after the other. GLIDE would connect again by itself, and requests would wait in it
- * meanwhile. So a client whose connection broke is closed, which drops what waits in it, and another one is created.
- */
+/** Our connection for commands: one client of GLIDE after the other. One whose connection broke is closed, and another one is created. */
 export class GlideConnection {
   readonly #options: GlideConnectionOptions;
   readonly #leaves: (reply: Error) => boolean;
+  readonly #ending = new AbortController();
   #state: ClientState = 'idle';
   #session: GlideSession | undefined;
   /** Tries to connect that have failed since the last one that did not. */
   #failures = 0;
   #cancelRetry: () => void = () => undefined;
+  #isMending = false;
+  #cancelPing: () => void = () => undefined;
   #cancelLook: (() => void) | undefined;
 
   constructor(options: GlideConnectionOptions) {
@@ -71,6 +80,7 @@ export class GlideConnection {
   disconnect(): void {
     if (this.#state === 'ended') return;
     this.#state = 'ended';
+    this.#ending.abort();
     this.#cancelRetry();
     this.#end();
     this.#options.events.onClose();
@@ -81,7 +91,7 @@ export class GlideConnection {
     const { create, events } = this.#options;
     let client: OwnGlideClient;
     try {
-      client = await create();
+      client = await create(this.#ending.signal);
     } catch (error) {
       if (this.#state === 'ended') return;
       this.#retryLater();
@@ -94,13 +104,14 @@ export class GlideConnection {
   }
 
   async #use(client: OwnGlideClient): Promise<void> {
-    const { prepare, events, whenBroken } = this.#options;
+    const { prepare, events, mend } = this.#options;
     const session = new GlideSession(client, {
       onRefused: (reply) => {
         if (this.#leaves(reply)) this.#lost(session);
       },
       onBroken: () => {
-        if (whenBroken === 'replace') this.#lost(session);
+        if (mend === undefined) this.#lost(session);
+        else this.#mend(client, mend);
       },
     });
     this.#session = session;
@@ -113,6 +124,7 @@ export class GlideConnection {
     if (this.#session !== session) return;
     this.#failures = 0;
     this.#state = 'ready';
+    if (mend === undefined) this.#pingLater(session);
     events.onReady();
   }
 
@@ -127,6 +139,7 @@ export class GlideConnection {
   }
 
   #end(): void {
+    this.#cancelPing();
     this.#cancelLook?.();
     this.#cancelLook = undefined;
     this.#session?.end();
@@ -141,15 +154,40 @@ export class GlideConnection {
     }, retryDelay(runtime)(this.#failures));
   }
 
-  /** GLIDE tells nobody that a connection broke over which nothing was under way. */
+  #mend(client: OwnGlideClient, mend: NonNullable<GlideConnectionOptions['mend']>): void {
+    if (this.#isMending) return;
+    this.#isMending = true;
+    mend(client, this.#ending.signal)
+      .catch((error: unknown) => {
+        this.#options.events.onError(connectError(error));
+      })
+      .finally(() => {
+        this.#isMending = false;
+      });
+  }
+
+  #pingLater(session: GlideSession): void {
+    const { replies } = session;
+    this.#cancelPing = this.#options.runtime.setTimer(
+      () => {
+        if (session.replies === replies && !session.isBusy)
+          this.send(['ping']).catch(() => undefined);
+        this.#pingLater(session);
+      },
+      PING_MS,
+      'background',
+    );
+  }
+
+  /** What was sent after the connection broke waits in GLIDE until its time is up. */
   #lookLater(session: GlideSession): void {
-    if (this.#options.whenBroken === 'keep') return;
+    if (this.#options.mend !== undefined) return;
     const { replies } = session;
     this.#cancelLook = this.#options.runtime.setTimer(
       () => {
         this.#cancelLook = undefined;
         if (this.#session !== session || !session.isBusy) return;
-        if (session.replies > replies) this.#lookLater(session);
+        if (session.replies > replies || session.isWaiting) this.#lookLater(session);
         else void this.#look(session);
       },
       LOOK_MS,
@@ -157,12 +195,12 @@ export class GlideConnection {
     );
   }
 
-  /** Whoever replies first, the present client or a new one, is used from then on. */
+  /** The client that replies first is used from then on: the present one or a new one. */
   async #look(session: GlideSession): Promise<void> {
     const { replies } = session;
     const isSilent = (): boolean => this.#session === session && session.replies === replies;
     this.#cancelLook = () => undefined;
-    const found = await this.#options.create().then(
+    const found = await this.#options.create(this.#ending.signal).then(
       (client) => ({ client }),
       (error: unknown) => ({ problem: connectError(error) }),
     );

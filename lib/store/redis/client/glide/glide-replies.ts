@@ -33,10 +33,14 @@ export function serverReply(message: string): string | undefined {
 const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);
 
+/** A reply that GLIDE cannot make of it what it makes of others to that command. */
+const unreadable = (message: string): string | undefined =>
+  message.startsWith("Response couldn't be converted") ? message : undefined;
+
 /** What a request is rejected with. */
 export function requestError(error: unknown): Error {
   const message = messageOf(error);
-  const reply = serverReply(message);
+  const reply = serverReply(message) ?? unreadable(message);
   if (reply !== undefined) return replyError(reply);
   return new Error(isBroken(error) ? CLOSED : message, { cause: error });
 }
@@ -46,8 +50,9 @@ export const isBroken = (error: unknown): boolean =>
   error instanceof Error &&
   (error.name === 'ConnectionError' || error.name === 'ClosingError' || isGone(error.message));
 
-/** A bundler may rename classes. */
-const isGone = (message: string): boolean => message.startsWith('Received connection error');
+/** A bundler may rename classes. The second of them is what GLIDE says of a Cluster. */
+const isGone = (message: string): boolean =>
+  /^(Received connection error|Connection in recovery)/.test(message);
 
 /** What stands around the reason why a client could not be created, for one node of those that were tried. */
 const OF_ADDRESS = /Received error for address `[^`]*`: ([^\n]*)/;
@@ -76,7 +81,10 @@ export function plainReply(reply: unknown): unknown {
   if (typeof reply === 'boolean') return reply ? 1 : 0;
   if (reply instanceof Set) return plainReply([...reply]);
   if (!Array.isArray(reply)) return reply;
-  return reply.flatMap((each: unknown) =>
-    isEntry(each) ? [plainReply(each.key), plainReply(each.value)] : [plainReply(each)],
-  );
+  return reply.flatMap((each: unknown) => {
+    if (!isEntry(each)) return [plainReply(each)];
+    const { key, value } = each;
+    // Only an entry of a stream has a list: the pairs of its fields.
+    return Array.isArray(value) ? [[key, value.flat()]] : [key, plainReply(value)];
+  });
 }

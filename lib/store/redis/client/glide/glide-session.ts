@@ -2,7 +2,7 @@ import { CLOSED } from '../reply-errors.js';
 import { isBroken, plainReply, requestError } from './glide-replies.js';
 import type { OwnGlideClient, Route } from './glide-shape.js';
 
-/** GLIDE keeps the order of so many requests. With more than about 60 on their way, later ones overtake earlier ones. */
+/** GLIDE keeps the order of this many requests. With more than about 60 on their way, later ones overtake earlier ones. */
 const MOST_ON_THEIR_WAY = 32;
 
 interface Request {
@@ -26,6 +26,7 @@ export class GlideSession {
   #held: Request[] = [];
   #onTheirWay = 0;
   #replies = 0;
+  #waits = 0;
   #isEnded = false;
 
   constructor(client: OwnGlideClient, events: SessionEvents) {
@@ -35,6 +36,11 @@ export class GlideSession {
 
   get isBusy(): boolean {
     return this.#onTheirWay > 0;
+  }
+
+  /** The server owes a reply to WAIT, and none that follow it before. */
+  get isWaiting(): boolean {
+    return this.#waits > 0;
   }
 
   /** How many replies have come, errors too. */
@@ -62,13 +68,21 @@ export class GlideSession {
   }
 
   #sendNow({ args, route, resolve, reject }: Request): void {
+    const isWait = args[0] === 'wait';
+    const settled = (): void => {
+      this.#onTheirWay -= 1;
+      if (isWait) this.#waits -= 1;
+    };
     this.#onTheirWay += 1;
+    if (isWait) this.#waits += 1;
     this.#client.customCommand(args, route && { route }).then(
       (reply) => {
+        settled();
         this.#arrived();
         resolve(plainReply(reply));
       },
       (error: unknown) => {
+        settled();
         const failure = requestError(error);
         if (failure.name === 'ReplyError') {
           this.#arrived();
@@ -76,7 +90,6 @@ export class GlideSession {
           this.#events.onRefused(failure);
           return;
         }
-        this.#onTheirWay -= 1;
         reject(failure);
         if (isBroken(error)) this.#events.onBroken();
         this.#sendHeld();
@@ -86,7 +99,6 @@ export class GlideSession {
 
   #arrived(): void {
     this.#replies += 1;
-    this.#onTheirWay -= 1;
     this.#sendHeld();
   }
 

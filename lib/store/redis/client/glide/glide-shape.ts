@@ -1,16 +1,22 @@
-/** Where a request goes on a Cluster. */
+/** The node of a Cluster that a request is for. */
 export type Route =
   | 'randomNode'
   | { readonly type: 'primarySlotKey'; readonly key: string }
+  | { readonly type: 'primarySlotId'; readonly id: number }
   | { readonly type: 'routeByAddress'; readonly host: string; readonly port: number };
 
 export interface GlideMessage {
   readonly message: unknown;
 }
 
+export interface Address {
+  readonly host: string;
+  readonly port?: number;
+}
+
 /** The configuration of a client, as far as it is read or replaced. */
 export interface GlideConfiguration {
-  readonly addresses: readonly { readonly host: string; readonly port?: number }[];
+  readonly addresses: readonly [Address, ...Address[]];
   readonly databaseId?: number;
   readonly useTLS?: boolean;
   readonly credentials?: {
@@ -33,8 +39,9 @@ export interface GlideClient {
 
 /** A client of our own. */
 export interface OwnGlideClient extends GlideClient {
-  /** Since valkey-glide 2.3. */
   subscribe(channels: Iterable<string>, timeoutMs: number): Promise<void>;
+  /** What GLIDE logs in with when it connects again. */
+  updateConnectionPassword(password: string): Promise<unknown>;
   /** GLIDE calls it with each message, and with each notice about subscriptions. */
   processPush?(push: object): void;
 }
@@ -64,8 +71,8 @@ export function isGlideClient(value: object): value is GlideClient {
 /** Only the client of a Cluster can tell functions where to run. */
 export const isGlideCluster = (client: GlideClient): boolean => 'fcallWithRoute' in client;
 
-/** Whether channels can be subscribed to after the client was created. */
-export const canSubscribe = (client: GlideClient): boolean => 'subscribe' in client;
+/** Version 2.4 was the first with `nodeDiscoveryMode`. */
+export const isRecent = (client: GlideClient): boolean => 'getCacheHitRate' in client;
 
 export const configurationOf = (client: GlideClient): Partial<GlideConfiguration> | undefined =>
   (client as Configured).config;

@@ -11,15 +11,13 @@ import type {
   SubscriberClient,
   SubscriberEvents,
 } from '../redis-client.js';
-import { GlideConnection } from './glide-connection.js';
+import { GlideConnection, type ClientMaker } from './glide-connection.js';
 import { GlideSubscriber, type SubscriberMaker } from './glide-subscriber.js';
-import type { GlideSession } from './glide-session.js';
-import type { OwnGlideClient } from './glide-shape.js';
 
 /** What makes the clients of one source. */
 export interface GlideMaker {
   /** For commands. */
-  readonly create: () => Promise<OwnGlideClient>;
+  readonly create: ClientMaker;
   readonly createSubscriber: SubscriberMaker;
   readonly events: ClientEvents;
   readonly runtime: Runtime;
@@ -27,11 +25,6 @@ export interface GlideMaker {
 
 /** GLIDE takes texts only. */
 export const textOf = (parts: readonly (string | number)[]): string[] => parts.map(String);
-
-/** In place of the option for it: where a server refuses the name, GLIDE does not connect. */
-const nameOurs = (session: GlideSession): void => {
-  session.send(['client', 'setname', 'holdfast']).catch(() => undefined);
-};
 
 /** The outcomes of commands that were sent together. */
 export async function outcomesOf(
@@ -52,13 +45,7 @@ export class GlideSingle implements RedisClient {
 
   constructor({ create, createSubscriber, events, runtime }: GlideMaker) {
     this.#createSubscriber = createSubscriber;
-    this.#connection = new GlideConnection({
-      ...{ create, events, runtime },
-      prepare: (session) => {
-        nameOurs(session);
-      },
-      whenBroken: 'replace',
-    });
+    this.#connection = new GlideConnection({ create, events, runtime });
   }
 
   get state(): ClientState {

@@ -6,16 +6,18 @@ import { credentialsProblem, provided } from '../provided-credentials.js';
 import type { RedisSource } from '../redis-client.js';
 import { GlideCluster } from './glide-cluster.js';
 import {
-  canSubscribe,
   configurationOf,
   createLike,
   isGlideClient,
   isGlideCluster,
+  isRecent,
   type GlideClient,
   type GlideConfiguration,
+  type GlideMessage,
   type OwnGlideClient,
 } from './glide-shape.js';
-import { GlideSingle, type GlideMaker } from './glide-single.js';
+import { backOff, GlideServer } from './glide-server.js';
+import { GlideSingle } from './glide-single.js';
 
 /** GLIDE's numbers for the two protocols. */
 const RESP2 = 1;
@@ -27,16 +29,8 @@ const REQUEST_TIMEOUT_MS = 5_000;
 /** GLIDE tries a request to a Cluster again where it was not sent or the server refused to begin. After this it must not do so. */
 const CLUSTER_REQUEST_TIMEOUT_MS = 1_000;
 
-/** One more try to create a client, after so long. So long GLIDE also waits between its tries to connect again. It hangs without a try. */
-function backOff(ms: number): object {
-  return { numberOfRetries: 1, factor: ms, exponentBase: 1, jitterPercent: 0 };
-}
-
-/**
- * A request that waits in GLIDE while the server is away goes out when GLIDE connects again, even if its client was closed. So GLIDE tries
- * once, when the connection breaks, and not again before all that waits has timed out.
- */
-const ONE_TRY = { connectionBackoff: backOff(2 * REQUEST_TIMEOUT_MS) };
+const WHY_NO_REPLICAS =
+  'for a Cluster, valkey-glide may replace a connection between a write and WAIT, which then counts replicas that do not have the write';
 
 /** What each client of ours is given in place of what the application's client has. */
 const OWN: Omit<GlideConfiguration, 'addresses'> = {
@@ -66,79 +60,96 @@ function glideSource(
   provide?: CredentialsProvider,
 ): RedisSource {
   const isCluster = isGlideCluster(client);
-  const { addresses, databaseId = 0 } = checked(client);
+  const { addresses, databaseId = 0, credentials: stated } = checked(client);
   const all = addresses.map(({ host, port = 6379 }) => `${host}:${String(port)}`).join(', ');
   const name = isCluster ? `cluster ${all}` : all;
-  if (isCluster && databaseId !== 0) {
+  checkDatabase(databaseId, name, isCluster);
+  if (!isCluster && stated?.iamConfig !== undefined && provide === undefined) {
     throw new LockConfigurationError(
-      `Option "redis" names the database ${String(databaseId)} of the ${name}. A Cluster has database 0 only: leave the number out, and ` +
-        'tell applications apart by "keyPrefix".',
+      `The client in option "redis" logs in at ${name} with IAM, and then connects again without notice, which Holdfast cannot allow. ` +
+        'Give the option "credentials" as well: a function that returns the token.',
     );
   }
   const secrets = new Map<string, string>();
-  const make = async (own: object): Promise<OwnGlideClient> => {
+  const configured = async (signal: AbortSignal): Promise<GlideConfiguration> => {
     const configuration = checked(client);
-    const { credentials } = configuration;
-    if (credentials?.password) secrets.set('stated', credentials.password);
-    return createLike(client, {
-      ...configuration,
-      ...OWN,
-      ...own,
-      ...(provide && { credentials: await given(provide) }),
-    });
+    const credentials = provide ? await given(provide) : configuration.credentials;
+    if (credentials?.password) secrets.set(provide ? 'given' : 'stated', credentials.password);
+    signal.throwIfAborted();
+    return { ...configuration, ...OWN, credentials };
   };
   const given = async (
     ask: CredentialsProvider,
   ): Promise<NonNullable<GlideConfiguration['credentials']>> => {
     try {
       const { username, password } = await provided(ask, runtime);
-      secrets.set('given', password);
       return { ...(username && { username }), password };
     } catch (error) {
       throw credentialsProblem(error);
     }
-  };
-  const ofCluster = isCluster
-    ? { clientName: 'holdfast', requestTimeout: CLUSTER_REQUEST_TIMEOUT_MS }
-    : { clientName: undefined }; // where it is refused, GLIDE does not tell why
-  const createOne = async (): Promise<OwnGlideClient> => {
-    // With one try, GLIDE would report every reason late and as a time-out. This client tells it soon.
-    (await make(ofCluster)).close();
-    return make({ ...ofCluster, ...ONE_TRY });
   };
   return {
     name,
     keyPrefix: '',
     isCluster,
     database: databaseId,
-    whyNoReplicas:
-      'valkey-glide may replace a connection between a write and WAIT, which then counts replicas that do not have the write',
+    ...(isCluster && { whyNoReplicas: WHY_NO_REPLICAS }),
     connect: (events) => {
-      const maker: GlideMaker = {
+      const create = (configuration: GlideConfiguration): Promise<OwnGlideClient> =>
+        createLike(client, configuration);
+      if (isCluster) {
+        const ofCluster = { clientName: 'holdfast', requestTimeout: CLUSTER_REQUEST_TIMEOUT_MS };
+        return new GlideCluster({
+          ...{ events, runtime },
+          create: async (signal) => create({ ...(await configured(signal)), ...ofCluster }),
+          createSubscriber: async (signal, callback) =>
+            create({ ...(await configured(signal)), ...ofCluster, ...subscribing(callback) }),
+          mend: async (own, signal) => {
+            const { credentials } = await configured(signal);
+            if (credentials?.password) await own.updateConnectionPassword(credentials.password);
+          },
+        });
+      }
+      const server = new GlideServer(create, runtime);
+      return new GlideSingle({
         ...{ events, runtime },
-        create: isCluster ? () => make(ofCluster) : createOne,
-        createSubscriber: (callback) =>
-          make({
-            ...ofCluster,
-            protocol: RESP3,
-            pubsubSubscriptions: { channelsAndPatterns: {}, callback },
-          }),
-      };
-      return isCluster ? new GlideCluster(maker) : new GlideSingle(maker);
+        create: async (signal) => server.open(await configured(signal)),
+        createSubscriber: async (signal, callback) =>
+          server.openSubscriber({ ...(await configured(signal)), ...subscribing(callback) }),
+      });
     },
     redact: (text) => redact(text, [...secrets.values()]),
   };
 }
 
+const subscribing = (callback: (message: GlideMessage) => void): Partial<GlideConfiguration> => ({
+  protocol: RESP3,
+  pubsubSubscriptions: { channelsAndPatterns: {}, callback },
+});
+
+function checkDatabase(database: number, name: string, isCluster: boolean): void {
+  if (isCluster && database !== 0) {
+    throw new LockConfigurationError(
+      `Option "redis" names the database ${String(database)} of the ${name}. A Cluster has database 0 only: leave the number out, and ` +
+        'tell applications apart by "keyPrefix".',
+    );
+  }
+  if (!Number.isInteger(database) || database < 0) {
+    throw new LockConfigurationError(
+      `The client in option "redis" names the database ${String(database)} of ${name}. Databases have numbers from 0 on.`,
+    );
+  }
+}
+
 /** @throws LockConfigurationError for a client that does not say where Redis is */
 function checked(client: GlideClient): GlideConfiguration {
   const configuration = configurationOf(client);
-  const { addresses } = configuration ?? {};
-  if (!canSubscribe(client) || addresses === undefined || addresses.length === 0) {
+  const [first, ...others] = configuration?.addresses ?? [];
+  if (!isRecent(client) || first === undefined) {
     throw new LockConfigurationError(
-      'Option "redis" is a client of valkey-glide that cannot be used: give one of @valkey/valkey-glide 2.3 or later, ' +
+      'Option "redis" is a client of valkey-glide that cannot be used: give one of @valkey/valkey-glide 2.4 or later, ' +
         'as GlideClient.createClient() or GlideClusterClient.createClient() returns it.',
     );
   }
-  return { ...configuration, addresses };
+  return { ...configuration, addresses: [first, ...others] };
 }

@@ -5,10 +5,11 @@ import type { GlideMessage, OwnGlideClient } from './glide-shape.js';
 
 /** Makes a client that passes its messages on. */
 export type SubscriberMaker = (
+  signal: AbortSignal,
   onMessage: (message: GlideMessage) => void,
 ) => Promise<OwnGlideClient>;
 
-/** Shorter than the usual `nodeTimeout`, so that the reason is told. */
+/** Shorter than the usual `nodeTimeout`, so that the reason is reported. */
 const SUBSCRIBED_WITHIN_MS = 800;
 
 /**
@@ -19,7 +20,7 @@ export class GlideSubscriber implements SubscriberClient {
   readonly #create: SubscriberMaker;
   readonly #events: SubscriberEvents;
   #client: OwnGlideClient | undefined;
-  #isEnded = false;
+  readonly #ending = new AbortController();
   #channels = 0;
   #messages = 0;
   /** What GLIDE has said of subscriptions. */
@@ -30,12 +31,16 @@ export class GlideSubscriber implements SubscriberClient {
     this.#events = events;
   }
 
+  get #isEnded(): boolean {
+    return this.#ending.signal.aborted;
+  }
+
   get isReady(): boolean {
     return this.#client !== undefined && !this.#isEnded;
   }
 
   async connect(): Promise<void> {
-    const client = await this.#create((message) => {
+    const client = await this.#create(this.#ending.signal, (message) => {
       this.#messages += 1;
       if (!this.#isEnded) this.#events.onMessage(String(message.message));
     }).catch((error: unknown) => {
@@ -76,7 +81,7 @@ export class GlideSubscriber implements SubscriberClient {
 
   disconnect(): void {
     if (this.#isEnded) return;
-    this.#isEnded = true;
+    this.#ending.abort();
     this.#client?.close();
     this.#events.onEnd();
   }
