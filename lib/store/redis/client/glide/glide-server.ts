@@ -25,8 +25,8 @@ const PING = '*1\r\n$4\r\nPING\r\n';
 /**
  * Opens clients of GLIDE for one server, which may have several addresses: of its master and of replicas.
  *
- * A client that could not be created continues to try to connect, indefinitely. With a static address it is always created, and does not tell
- * what went wrong. So whether the server can be reached is found out before, and whether it lets us in by a command.
+ * A client that could not be created continues to try to connect, indefinitely. With a static address it is always created, but does not
+ * tell what went wrong. So a plain socket finds out first whether the server can be reached, and a command whether it accepts the login.
  */
 export class GlideServer {
   readonly #create: (configuration: GlideConfiguration) => Promise<OwnGlideClient>;
