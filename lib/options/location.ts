@@ -130,14 +130,15 @@ function nodeOf(redis: unknown, option: string): RedisLocation {
     }
     if (typeof duplicate === 'function') {
       throw new LockConfigurationError(
-        `Option "${option}" is a client of a library that Holdfast does not know. Give its URL, or a client of ioredis, iovalkey or node-redis 5 or 6.`,
+        `Option "${option}" is a client of a library that Holdfast does not know. Give its URL, or a client of ioredis, iovalkey, node-redis 5 or 6, or valkey-glide.`,
       );
     }
     return plainOptionsOf(redis, option);
   }
-  throw wrong(option, redis, 'a URL, ioredis options, or a client of ioredis or node-redis');
+  throw wrong(option, redis, `a URL, ioredis options, or a client of ${PACKAGES}`);
 }
 
+const PACKAGES = 'ioredis, iovalkey, node-redis or valkey-glide';
 const ADDRESSES = ['host', 'port', 'path', 'sentinels'];
 
 /** Whatever ioredis does not find an address in means localhost to it. */
@@ -145,7 +146,7 @@ function plainOptionsOf(redis: object, option: string): RedisLocation {
   const isPlain = [Object.prototype, null].includes(Object.getPrototypeOf(redis) as object | null);
   if (!isPlain || !ADDRESSES.some((name) => Object.hasOwn(redis, name))) {
     throw new LockConfigurationError(
-      `Option "${option}" must say where Redis is: a URL as text, a client of ioredis or node-redis, or ioredis options with one of ${ADDRESSES.join(', ')}.`,
+      `Option "${option}" must say where Redis is: a URL as text, a client of ${PACKAGES}, or ioredis options with one of ${ADDRESSES.join(', ')}. Give clients themselves, such as createClient(…) of node-redis returns, and not their options.`,
     );
   }
   const { host, path } = redis as Readonly<Record<string, unknown>>;

@@ -128,8 +128,8 @@ const instance: Check<false | InstanceOptions, ReturnType<typeof facts.resolve> 
 
 const MODULE = {
   /**
-   * Where Redis is: a URL, ioredis options (Sentinel too), a client of ioredis, iovalkey or node-redis, or a list of
-   * independent masters. `redis` or `store` is required.
+   * Where Redis is: a URL, ioredis options (Sentinel too), a client of ioredis, iovalkey, node-redis or valkey-glide, or a
+   * list of independent masters. `redis` or `store` is required.
    *
    * Holdfast reads only the address and the credentials of a client. It opens its own connections and does not use
    * yours. Locks are kept in the database of the URL or the options, or in the one that the client has selected when you

@@ -36,7 +36,7 @@ describe('where Redis is', () => {
   ])('is not told without an address: %s', (_what, redis) => {
     expect(() => at(redis)).toThrow(
       new LockConfigurationError(
-        'Option "redis" must say where Redis is: a URL as text, a client of ioredis or node-redis, or ioredis options with one of host, port, path, sentinels.',
+        'Option "redis" must say where Redis is: a URL as text, a client of ioredis, iovalkey, node-redis or valkey-glide, or ioredis options with one of host, port, path, sentinels. Give clients themselves, such as createClient(…) of node-redis returns, and not their options.',
       ),
     );
   });

@@ -1,6 +1,6 @@
 import { connect, type AddressInfo } from 'node:net';
 import { createServer } from 'node:tls';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { LockService, LockStoreUnavailableError, type LockModuleOptions } from 'nestjs-holdfast';
 import * as redis6 from 'redis';
@@ -13,6 +13,7 @@ import { AUTHORITY, VALID } from '../support/certificates.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
 import { watchHandles } from '../support/no-leaks.js';
+import { ownConnection } from '../support/own-connection.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 import { RedisSentinel } from '../support/redis-sentinel.js';
 import { RedisServer } from '../support/redis-server.js';
@@ -98,6 +99,31 @@ describe.each(versions)('locks over clients of %s', (_version, redis) => {
     });
 
     const clientOf = (options: object = {}) => redis.createClient({ url: server.url, ...options });
+
+    it('are refused at once, with the reply of the server, if a password is missing', async () => {
+      const operator = ownConnection(server.port);
+      await operator.connect();
+      await operator.config('SET', 'requirepass', 'secret');
+      closings.push(async () => {
+        await operator.config('SET', 'requirepass', '');
+        operator.disconnect();
+      });
+      const service = await open({ redis: clientOf() });
+      const { nodes } = await outageOf(service.acquire('key', { wait: 'forever' }));
+      expect(nodes[0]).toMatchObject({ kind: 'error', message: expect.stringContaining('NOAUTH') });
+    });
+
+    it('come back after a try to connect that throws', async () => {
+      const client = clientOf();
+      const service = await open({ redis: client });
+      const duplicate = jest.spyOn(client, 'duplicate').mockImplementationOnce(() => {
+        throw new Error('no duplicate');
+      });
+      await server.command('CLIENT', 'KILL', 'TYPE', 'NORMAL');
+      const lock = await service.acquire('key');
+      expect(duplicate.mock.calls.length).toBeGreaterThan(1);
+      await lock.release();
+    });
 
     it('are granted, renewed, released, and passed on in order over processes', async () => {
       const [one, other] = [await open({ redis: clientOf() }), await open({ redis: clientOf() })];

@@ -63,7 +63,7 @@ describe('where the locks are kept', () => {
     [
       'a list in a list',
       { redis: [['redis://a', 'redis://b'], 'redis://c'] as never },
-      'Option "redis[0]" must be a URL, ioredis options, or a client of ioredis or node-redis, received a value of type object.',
+      'Option "redis[0]" must be a URL, ioredis options, or a client of ioredis, iovalkey, node-redis or valkey-glide, received a value of type object.',
     ],
     [
       'several URLs in one text',
@@ -73,7 +73,7 @@ describe('where the locks are kept', () => {
     [
       'a list with something that is no Redis in it',
       { redis: ['redis://a', 7, 'redis://c'] as never },
-      'Option "redis[1]" must be a URL, ioredis options, or a client of ioredis or node-redis, received 7.',
+      'Option "redis[1]" must be a URL, ioredis options, or a client of ioredis, iovalkey, node-redis or valkey-glide, received 7.',
     ],
     [
       'an address without a scheme',
@@ -88,12 +88,12 @@ describe('where the locks are kept', () => {
     [
       'a number',
       { redis: 6379 },
-      'Option "redis" must be a URL, ioredis options, or a client of ioredis or node-redis, received 6379.',
+      'Option "redis" must be a URL, ioredis options, or a client of ioredis, iovalkey, node-redis or valkey-glide, received 6379.',
     ],
     [
       'null',
       { redis: null },
-      'Option "redis" must be a URL, ioredis options, or a client of ioredis or node-redis, received null.',
+      'Option "redis" must be a URL, ioredis options, or a client of ioredis, iovalkey, node-redis or valkey-glide, received null.',
     ],
     [
       'options with a URL in them, which ioredis does not read',

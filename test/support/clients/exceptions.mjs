@@ -76,6 +76,19 @@ const EXCEPTIONS = [
   },
   {
     clients: ['glide'],
+    specs: /^test\/store\/redis-connections\./,
+    tests: /or falls silent is given up after some seconds/,
+    reason:
+      'a silent connection of GLIDE is replaced within the time limit, so the request fails with the connection',
+  },
+  {
+    clients: ['glide'],
+    specs: /^test\/claims\/transports\/websockets\//,
+    tests: /^a gateway of ws tells a client that the store is out/,
+    reason: 'the first request after an outage may fail, because GLIDE does not tell of a break',
+  },
+  {
+    clients: ['glide'],
     specs: /^test\/store\/replicas\./,
     tests: /^a Cluster with a replica for each master/,
     reason: 'the option "replicas" is refused for a Cluster client of GLIDE',

@@ -1,5 +1,5 @@
 import { types } from 'node:util';
-import { CLOSED, messageOf, replyError } from '../reply-errors.js';
+import { CLOSED, isLoginRefusal, messageOf, replyError } from '../reply-errors.js';
 import type { NodeClient } from './node-redis-shape.js';
 
 /** The options of the socket that a connection needs. */
@@ -10,7 +10,7 @@ export interface OwnSocket {
   readonly signal: AbortSignal;
 }
 
-/** Makes a client that begins to connect. Rejects with what keeps it from that. */
+/** Makes a client that begins to connect. Throws or rejects with what keeps it from that. */
 export type Opener = (socket: OwnSocket) => Promise<NodeClient>;
 
 export interface NodeConnectionEvents {
@@ -46,7 +46,10 @@ export class NodeConnection {
         return false;
       },
     };
-    open(socket).then(
+    // What throws here would end the process: a timer may open the connection.
+    new Promise<NodeClient>((resolve) => {
+      resolve(open(socket));
+    }).then(
       (client) => {
         this.#use(client);
       },
@@ -105,7 +108,10 @@ export class NodeConnection {
       };
       // node-redis has sent nothing, and a proxy accepts connections to a server that is away. A refusal is a reply, too: a user may be
       // forbidden to name connections, which would end one that node-redis names by itself.
-      client.sendCommand(['client', 'SETNAME', 'holdfast']).then(ready, ready);
+      client.sendCommand(['client', 'SETNAME', 'holdfast']).then(ready, (reply: unknown) => {
+        if (isLoginRefusal(messageOf(reply))) this.#fail(reply);
+        else ready();
+      });
     });
   }
 
