@@ -103,7 +103,7 @@ describe('where the locks are kept', () => {
     [
       'a client of a library that is not known',
       { redis: { duplicate: () => undefined, connect: () => undefined } },
-      'Option "redis" is a client of a library that Holdfast does not know. Give its URL, or a client of ioredis, iovalkey or node-redis 5 or 6.',
+      'Option "redis" is a client of a library that Holdfast does not know. Give its URL, or a client of ioredis, iovalkey, node-redis 5 or 6, or valkey-glide.',
     ],
     [
       'a store that does not exist',
