@@ -47,7 +47,7 @@ export const STAND_BY = {
   /**
    * How long to wait while another caller does the work. `'forever'` waits until that caller is done.
    *
-   * @defaultValue the module's
+   * @defaultValue the module's, or else 10 s
    */
   wait: optional(wait),
 };

@@ -109,7 +109,7 @@ const ACQUIRE = {
    * How long to wait for the lock; 0 does not wait. `'forever'` waits until the lock is granted, `signal` aborts or the
    * service shuts down.
    *
-   * @defaultValue the module's
+   * @defaultValue the module's, or else 10 s
    */
   wait: optional(wait),
   /** Aborts the wait: the call then rejects with the reason of the signal. It does not affect a lock that is granted. */
@@ -126,6 +126,14 @@ export type TryAcquireOptions = Omit<AcquireOptions, 'wait'>;
 
 /** Options of `run`. */
 export interface RunOptions extends OptionsOf<typeof RUN>, OneSchema {}
+
+/** How long calls by hand wait if nothing is said of it, in ms. */
+export const WAIT_OF_CALLS_MS = 10_000;
+
+/** Options of a decorated method, which does not wait if nothing is said of it. */
+export interface MethodRunOptions extends RunOptions {
+  readonly isMethod?: boolean;
+}
 
 export type TryRunOptions = Omit<RunOptions, 'wait'>;
 
@@ -179,7 +187,7 @@ export type ResolvedAcquireOptions = Readonly<ReturnType<typeof checkedAcquireOp
 const ofConstants = new WeakMap<RunOptions, WeakMap<ResolvedOptions, ResolvedAcquireOptions>>();
 
 /** Options that are given for many calls: they are resolved once for each service. */
-export function constantOptions(options: RunOptions): RunOptions {
+export function constantOptions(options: MethodRunOptions): RunOptions {
   const constant = Object.freeze({ ...options });
   ofConstants.set(constant, new WeakMap());
   return constant;
@@ -205,7 +213,9 @@ export function resolveAcquireOptions(
 
 function checkedAcquireOptions(options: RunOptions, defaults: ResolvedOptions) {
   const resolved = resolve(RUN, options);
-  const { ttlMs = defaults.ttlMs, waitMs = defaults.waitMs, maxHoldMs = Infinity } = resolved;
+  const { ttlMs = defaults.ttlMs, maxHoldMs = Infinity } = resolved;
+  const { isMethod = false }: MethodRunOptions = options;
+  const waitMs = resolved.waitMs ?? defaults.waitMs ?? (isMethod ? 0 : WAIT_OF_CALLS_MS);
   const mode = holdModeFrom(resolved);
   const places = placesFrom(resolved);
   if (mode !== 'exclusive')

@@ -172,12 +172,12 @@ const MODULE = {
    */
   ttl: withDefault(ttl, '30s'),
   /**
-   * How long `acquire` and `run` wait for a lock. `@WithLock`, `tryAcquire` and `tryRun` do not wait by default.
-   * `'forever'`: without a limit.
+   * How long decorated methods and calls by hand wait for a lock; 0 does not wait, `'forever'` has no limit. `tryAcquire` and
+   * `tryRun` never wait.
    *
-   * @defaultValue 10 s
+   * @defaultValue methods with `@WithLock` do not wait; `acquire`, `run`, `runOnce` and `@RunOnce` wait 10 s
    */
-  wait: withDefault(wait, '10s'),
+  wait: optional(wait),
   /**
    * Whether Holdfast renews a lease for as long as the lock is held.
    *

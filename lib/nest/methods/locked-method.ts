@@ -147,10 +147,8 @@ export class LockedMethod {
   lockingIn(feature: LockFeature | undefined): Locking {
     const known = this.#lockings.get(feature ?? this);
     if (known !== undefined) return known;
-    const said = { ...feature?.options, ...this.#said };
-    // Work that is to be done once waits as the options of the service say. Other calls do not wait.
-    const { wait = this.decorator.isOnce === true ? undefined : 0 } = said;
-    const run = constantOptions({ ...said, wait });
+    const isMethod = this.decorator.isOnce !== true;
+    const run = constantOptions({ ...feature?.options, ...this.#said, isMethod });
     const locking = { run, nested: constantOptions({ ...run, reentrant: true }) };
     this.#lockings.set(feature ?? this, locking);
     return locking;

@@ -50,7 +50,7 @@ const WAIT = {
    * How long a call waits in line for the lock; 0 does not wait. `'forever'` waits until the lock is granted, the client
    * disconnects or the service shuts down.
    *
-   * @defaultValue 0
+   * @defaultValue the module's, or else 0
    */
   wait: optional(wait),
 };
@@ -162,9 +162,9 @@ const LONGEST_PREFIX = 256;
 export const FEATURE = {
   ...LEASE,
   /**
-   * How long decorated methods wait in line for their lock; 0 does not wait.
+   * How long decorated methods wait for their lock; 0 does not wait.
    *
-   * @defaultValue 0; for `@RunOnce` the module's
+   * @defaultValue that of `forRoot`
    */
   wait: optional(wait),
   /**
