@@ -18,6 +18,7 @@ import {
   NO_WAIT,
   resolveAcquireOptions,
   type AcquireOptions,
+  type ResolvedAcquireOptions,
   type RunOptions,
   type TryAcquireOptions,
   type TryRunOptions,
@@ -314,7 +315,7 @@ export class LockEngine<Token extends number | undefined = number> {
   limiter(key: string, options: LimiterOptions): Limiter {
     const { limit } = checkedOptions(LIMITER, options);
     const name = this.checked(() => checkKey(key));
-    this.assertFits({ limit });
+    this.resolved({ limit });
     return new Limiter(name, limit, this as LockEngine, this.#parts.store);
   }
 
@@ -553,7 +554,7 @@ export class LockEngine<Token extends number | undefined = number> {
     const { ttlMs: ttl, rotateEveryMs, onElected, onLost } = checkedOptions(LEAD_KIND, given);
     const key = this.checked(() => checkKey(name));
     const options = constantOptions({ ttl, wait: 'forever', autoExtend: true, reentrant: false });
-    this.assertFits(options);
+    this.resolved(options);
     const { log, scheduler, store } = this.#parts;
     return this.#leaders.stand({
       ...{ name: key, rotateEveryMs, onElected, onLost, log, scheduler },
@@ -573,19 +574,22 @@ export class LockEngine<Token extends number | undefined = number> {
     options: RunOptions,
     from: ScopeOrigin,
   ): Promise<DetachableLock<Token>> {
-    const resolved = resolveAcquireOptions(options, this.#parts.options);
-    const taking: Promise<DetachableLock> = this.#granting.acquire(keys, resolved, from);
+    const taking: Promise<DetachableLock> = this.#granting.acquire(
+      keys,
+      this.resolved(options),
+      from,
+    );
     // The type of the service says whether its locks have fencing tokens.
     return taking as Promise<DetachableLock<Token>>;
   }
 
   /**
-   * @internal Whether options fit those of the service.
+   * @internal The options of a call, with the defaults of the service.
    *
-   * @throws LockConfigurationError
+   * @throws LockConfigurationError for options that do not fit those of the service
    */
-  assertFits(options: RunOptions): void {
-    resolveAcquireOptions(options, this.#parts.options);
+  resolved(options: RunOptions): ResolvedAcquireOptions {
+    return resolveAcquireOptions(options, this.#parts.options);
   }
 
   /**

@@ -16,6 +16,7 @@ import { checkLeaders, startLeaders } from './leaders/led-methods.js';
 import { LockService } from './lock.service.js';
 import { bindFeatures, bindLockedMethods, type Provided } from './methods/bind.js';
 import { lockedMethodsOf, unlockedOverrides } from './methods/locked-methods-of.js';
+import { startUpReport } from './start-up-report.js';
 
 /** What `RouterModule` provides its tree of paths as. */
 const ROUTES = 'ROUTES';
@@ -79,6 +80,8 @@ export class LockLifecycle
         );
     }
     checkLeaders(all, service.name);
+    if (Logger.isLevelEnabled('debug'))
+      for (const line of new Set(startUpReport(objects, service))) this.#logger.debug(line);
     await service.open();
   }
 

@@ -525,9 +525,9 @@ describe('options', () => {
 
   it('of a call are checked against those of the service', () => {
     const { locks } = scriptedEngine();
-    locks.assertFits({ ttl: '2s' });
+    expect(locks.resolved({ ttl: '2s' })).toMatchObject({ ttlMs: 2_000, waitMs: 10_000 });
     expect(() => {
-      locks.assertFits({ ttl: 0 });
+      locks.resolved({ ttl: 0 });
     }).toThrow(LockConfigurationError);
   });
 

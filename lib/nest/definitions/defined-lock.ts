@@ -39,7 +39,7 @@ export class DefinedLock<Template extends string, Token extends number | undefin
     this.#locks = locks;
     this.#notWaiting = constantOptions({ ...options, wait: 0 });
     this.#origin = Object.freeze({ template: name });
-    locks.assertFits(options);
+    locks.resolved(options);
   }
 
   /**

@@ -18,7 +18,7 @@ export function bindLockedMethods(instance: object, service: NamedLocks): void {
     if (slot.serviceName !== service.name) continue;
     refuseRawPaths(instance, locked);
     inPlace(locked.where, () => {
-      service.assertFits(locked.lockingIn(features.get(instance)).run);
+      service.resolved(locked.lockingIn(features.get(instance)).run);
       if (locked.decorator.isOnce === true) service.once.assertPossible();
     });
     slot.set(instance, service);

@@ -151,7 +151,7 @@ export class HandlerFrame {
     let stopWatching: (() => void) | undefined;
     try {
       // The client may go away during a wait.
-      if (locked.lockingIn(feature).run.wait !== 0)
+      if (service.resolved(locked.lockingIn(feature).run).waitMs > 0)
         stopWatching = this.transport.watchClient(context, (reason) => {
           this.#abandoned.abort(reason);
         });

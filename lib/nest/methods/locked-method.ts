@@ -185,6 +185,14 @@ export class LockedMethod {
     });
   }
 
+  /** What calls do that are refused their lock, in words. */
+  get whenHeld(): string {
+    if (this.decorator.isOnce === true) return "return { outcome: 'busy' }";
+    const { onLocked = 'throw' } = this.#options;
+    if (onLocked === 'throw') return 'fail with LockNotAcquiredError';
+    return onLocked === 'skip' ? 'are skipped' : 'return what onLocked returns';
+  }
+
   /** What a call that is refused its lock returns. Any other error is thrown again. */
   async refused(args: readonly unknown[], error: unknown): Promise<Refusal> {
     const { onLocked = 'throw' } = this.#options;
