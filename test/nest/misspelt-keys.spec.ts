@@ -159,7 +159,7 @@ describe.each(ADAPTERS)('a value of the key that no request has, on %s', (adapte
         'was answered with 400, and this is logged once. If all requests are, the key of this handler ("order:<user.id>:<body.id>") is ' +
         'wrong: is a name misspelt, or set by a guard that this route does not have?',
     ]);
-    expect(debugged.filter((message) => message.includes('Orders.pay'))).toEqual([
+    expect(debugged.filter((message) => message.includes('@WithLock on Orders.pay'))).toEqual([
       '@WithLock on Orders.pay: <user.id> is undefined, because <user> is undefined. Make sure that it is set before the call.',
     ]);
   });
