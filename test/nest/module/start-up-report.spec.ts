@@ -30,7 +30,7 @@ class Orders {
   }
 
   @RunOnce('invoice:<id>')
-  async invoice(id: string): Promise<string> {
+  async invoice(id: string): Promise<string | undefined> {
     return id;
   }
 
