@@ -163,12 +163,16 @@ async function tryCommand(root) {
     throw new Error('nestjs-holdfast migrate did not rewrite the import of redlock.');
 }
 
-/** Some package managers leave peer dependencies to the application. */
+const WITH_A_URL =
+  "import('nestjs-holdfast').then(({ LockService }) => new LockService({ redis: 'redis://localhost' }))";
+
+/** An application that has no client of Redis needs none for locks in memory. With a URL, it is told what to install. */
 async function expectHintWithoutIoredis(root) {
   await rm(join(root, 'node_modules', 'ioredis'), { recursive: true });
-  const attempt = run(process.execPath, [join('dist', 'app.js')], root, RUN_LIMIT_MS);
+  await runApplication(root, 'dist');
+  const attempt = run(process.execPath, ['--eval', WITH_A_URL], root, RUN_LIMIT_MS);
   const { message } = await attempt.then(
-    () => new Error('the application started'),
+    () => new Error('the service was made'),
     (error) => error,
   );
   if (!message.includes('npm install ioredis, or npm install redis'))
