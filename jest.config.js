@@ -52,7 +52,6 @@ const settingsOf = (client, specs) => ({
     '^nestjs-holdfast/(\\w+)$': '<rootDir>/lib/$1/index.ts',
     '^@nestjs-holdfast/(\\w+)$': '<rootDir>/packages/$1/lib/index.ts',
   },
-  testTimeout: 30_000,
 });
 
 const specs = specsOf(part);
@@ -73,6 +72,8 @@ const projects =
 /** @type {import('jest').Config} */
 export default {
   ...(projects === undefined ? settingsOf(client, specs) : { projects }),
+  // Not of a project: jest would not look at it there.
+  testTimeout: 30_000,
   testSequencer: '<rootDir>/test/support/sequencer.mjs',
   collectCoverageFrom: ['{lib,packages/*/lib}/**/*.ts', '!packages/board/lib/page/**'],
   coverageProvider: 'v8',
