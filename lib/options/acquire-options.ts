@@ -128,7 +128,7 @@ export type TryAcquireOptions = Omit<AcquireOptions, 'wait'>;
 export interface RunOptions extends OptionsOf<typeof RUN>, OneSchema {}
 
 /** How long calls by hand wait if nothing is said of it, in ms. */
-export const WAIT_OF_CALLS_MS = 10_000;
+const WAIT_OF_CALLS_MS = 10_000;
 
 /** Options of a decorated method, which does not wait if nothing is said of it. */
 export interface MethodRunOptions extends RunOptions {

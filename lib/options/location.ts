@@ -130,7 +130,8 @@ function nodeOf(redis: unknown, option: string): RedisLocation {
     }
     if (typeof duplicate === 'function') {
       throw new LockConfigurationError(
-        `Option "${option}" is a client of a library that Holdfast does not know. Give its URL, or a client of ioredis, iovalkey, node-redis 5 or 6, or valkey-glide.`,
+        `Option "${option}" is a client of a library that Holdfast does not know. Give its URL, or a client of ioredis, iovalkey, ` +
+          'node-redis 5 or 6, or valkey-glide.',
       );
     }
     return plainOptionsOf(redis, option);
@@ -146,7 +147,8 @@ function plainOptionsOf(redis: object, option: string): RedisLocation {
   const isPlain = [Object.prototype, null].includes(Object.getPrototypeOf(redis) as object | null);
   if (!isPlain || !ADDRESSES.some((name) => Object.hasOwn(redis, name))) {
     throw new LockConfigurationError(
-      `Option "${option}" must say where Redis is: a URL as text, a client of ${PACKAGES}, or ioredis options with one of ${ADDRESSES.join(', ')}. Give clients themselves, such as createClient(…) of node-redis returns, and not their options.`,
+      `Option "${option}" must say where Redis is: a URL as text, a client of ${PACKAGES}, or ioredis options with one of ` +
+        `${ADDRESSES.join(', ')}. Give clients themselves, such as createClient(…) of node-redis returns, and not their options.`,
     );
   }
   const { host, path } = redis as Readonly<Record<string, unknown>>;

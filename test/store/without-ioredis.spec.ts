@@ -70,13 +70,13 @@ describe('an application without ioredis', () => {
     );
   });
 
-  it('is told what to install, with no client at all', () => {
+  it('gets an error that says what to install, with no client at all', () => {
     expect(() => new LockService({ redis: 'redis://localhost' })).toThrow(
       'no client for Redis is installed: npm install ioredis, or npm install redis',
     );
   });
 
-  it('is told that options are those of ioredis', () => {
+  it('gets an error that says that options are those of ioredis', () => {
     packages = ['redis'];
     expect(() => new LockService({ redis: { host: 'localhost' } })).toThrow('npm install ioredis');
   });

@@ -30,7 +30,11 @@ const definition = (by: By | undefined) =>
   defineLock('key', { ...(by === '`defineLock`' ? SAID : {}) });
 
 /** Calls a method that a decorator was put on. */
-function called(locks: LockService, by: By | undefined, decorator: PropertyDecorator): unknown {
+function called(
+  locks: LockService,
+  by: By | undefined,
+  decorator: (...args: never[]) => void,
+): unknown {
   class Service {
     work(): Promise<void> {
       return Promise.resolve();
@@ -48,10 +52,8 @@ function called(locks: LockService, by: By | undefined, decorator: PropertyDecor
 
 /** Each call of the table. It asks for a key that another caller holds. */
 const CALLS: Readonly<Record<string, (locks: LockService, by?: By) => unknown>> = {
-  '@WithLock': (locks, by) =>
-    called(locks, by, WithLock('key', own(by)) as unknown as PropertyDecorator),
-  '@RunOnce': (locks, by) =>
-    called(locks, by, RunOnce('key', own(by)) as unknown as PropertyDecorator),
+  '@WithLock': (locks, by) => called(locks, by, WithLock('key', own(by))),
+  '@RunOnce': (locks, by) => called(locks, by, RunOnce('key', own(by))),
   acquire: (locks, by) => locks.acquire('key', own(by)),
   run: (locks, by) => locks.run('key', own(by), noWork),
   runOnce: (locks, by) => locks.runOnce('key', own(by), noWork),
@@ -59,8 +61,7 @@ const CALLS: Readonly<Record<string, (locks: LockService, by?: By) => unknown>> 
   'limiter().run': (locks, by) => locks.limiter('key', { limit: 1 }).run(own(by), noWork),
   'use().acquire': (locks, by) => locks.use(definition(by)).acquire(own(by)),
   'use().run': (locks, by) => locks.use(definition(by)).run(own(by), noWork),
-  '@orderLock.WithLock': (locks, by) =>
-    called(locks, by, definition(by).WithLock(own(by)) as unknown as PropertyDecorator),
+  '@orderLock.WithLock': (locks, by) => called(locks, by, definition(by).WithLock(own(by))),
   tryAcquire: (locks) => locks.tryAcquire('key'),
   tryRun: (locks) => locks.tryRun('key', noWork),
 };

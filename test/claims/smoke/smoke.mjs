@@ -166,7 +166,7 @@ async function tryCommand(root) {
 const WITH_A_URL =
   "import('nestjs-holdfast').then(({ LockService }) => new LockService({ redis: 'redis://localhost' }))";
 
-/** An application that has no client of Redis needs none for locks in memory. With a URL, it is told what to install. */
+/** An application that has no client of Redis needs none for locks in memory. With a URL, the error says what to install. */
 async function expectHintWithoutIoredis(root) {
   await rm(join(root, 'node_modules', 'ioredis'), { recursive: true });
   await runApplication(root, 'dist');

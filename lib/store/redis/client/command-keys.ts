@@ -29,7 +29,7 @@ function ofStreams(args: readonly Part[]): readonly Part[] {
 const andStored = (args: readonly Part[]): readonly Part[] =>
   args.filter((_, index) => index === 0 || /^store(dist)?$/i.test(String(args[index - 1])));
 
-/** Where the keys of commands are, unless the first argument is the only one. */
+/** Finds the keys of commands that have others than their first argument. */
 const PLACES: readonly (readonly [(args: readonly Part[]) => readonly Part[], string])[] = [
   [all, 'del unlink exists touch mget watch pfcount pfmerge'],
   [all, 'sinter sunion sdiff sinterstore sunionstore sdiffstore'],

@@ -1,6 +1,7 @@
 import type { Runtime } from '../../../../time/runtime.js';
 import type { ScriptCall } from '../../scripts/script.js';
 import { commandKeys } from '../command-keys.js';
+import { settled, textOf } from '../commands.js';
 import type {
   ClientState,
   Command,
@@ -13,7 +14,7 @@ import type {
 import { GlideConnection, type GlideConnectionOptions } from './glide-connection.js';
 import type { GlideSession } from './glide-session.js';
 import type { Route } from './glide-shape.js';
-import { outcomesOf, textOf, type GlideMaker } from './glide-single.js';
+import type { GlideMaker } from './glide-single.js';
 import { GlideSubscriber, type SubscriberMaker } from './glide-subscriber.js';
 
 const SLOTS = 16_384;
@@ -65,7 +66,7 @@ export class GlideCluster implements RedisClient {
   }
 
   pipeline(commands: readonly Command[]): Promise<readonly CommandResult[]> {
-    return outcomesOf(commands.map((command) => this.command(...command)));
+    return settled(commands.map((command) => this.command(...command)));
   }
 
   keysIn(command: Command): readonly string[] {

@@ -1,4 +1,4 @@
-import { CLOSED, replyError } from '../reply-errors.js';
+import { CLOSED, messageOf, replyError } from '../reply-errors.js';
 
 /** The codes that GLIDE replaces by names of its own. */
 const CODES: Readonly<Record<string, string>> = {
@@ -29,9 +29,6 @@ export function serverReply(message: string): string | undefined {
   const [, otherCode, otherText] = OTHER.exec(message) ?? [];
   return otherCode === undefined ? undefined : `${otherCode} ${otherText ?? ''}`;
 }
-
-const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);
 
 /** A reply that GLIDE cannot make of it what it makes of others to that command. */
 const unreadable = (message: string): string | undefined =>

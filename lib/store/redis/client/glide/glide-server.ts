@@ -31,7 +31,7 @@ const PING = '*1\r\n$4\r\nPING\r\n';
 export class GlideServer {
   readonly #create: (configuration: GlideConfiguration) => Promise<OwnGlideClient>;
   readonly #runtime: Runtime;
-  /** Where the master was last. */
+  /** The address at which the master was last. */
   #at: Address | undefined;
 
   constructor(

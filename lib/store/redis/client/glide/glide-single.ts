@@ -1,6 +1,7 @@
 import type { Runtime } from '../../../../time/runtime.js';
 import type { ScriptCall } from '../../scripts/script.js';
 import { commandKeys } from '../command-keys.js';
+import { evalshaArgs, settled, textOf } from '../commands.js';
 import type {
   ClientEvents,
   ClientState,
@@ -21,19 +22,6 @@ export interface GlideMaker {
   readonly createSubscriber: SubscriberMaker;
   readonly events: ClientEvents;
   readonly runtime: Runtime;
-}
-
-/** GLIDE takes texts only. */
-export const textOf = (parts: readonly (string | number)[]): string[] => parts.map(String);
-
-/** The outcomes of commands that were sent together. */
-export async function outcomesOf(
-  replies: readonly Promise<unknown>[],
-): Promise<readonly CommandResult[]> {
-  const outcomes = await Promise.allSettled(replies);
-  return outcomes.map((outcome) =>
-    outcome.status === 'fulfilled' ? [null, outcome.value] : [outcome.reason as Error, undefined],
-  );
 }
 
 /** One server, with valkey-glide. */
@@ -57,7 +45,7 @@ export class GlideSingle implements RedisClient {
   }
 
   evalsha(sha: string, call: ScriptCall): Promise<unknown> {
-    return this.#connection.send(textOf(['evalsha', sha, ...call]));
+    return this.#connection.send(evalshaArgs(sha, call));
   }
 
   command(...command: Command): Promise<unknown> {
@@ -65,7 +53,7 @@ export class GlideSingle implements RedisClient {
   }
 
   pipeline(commands: readonly Command[]): Promise<readonly CommandResult[]> {
-    return outcomesOf(commands.map((command) => this.command(...command)));
+    return settled(commands.map((command) => this.command(...command)));
   }
 
   keysIn(command: Command): readonly string[] {

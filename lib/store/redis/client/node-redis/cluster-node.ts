@@ -1,7 +1,7 @@
 import { connectProblem } from '../connect-problem.js';
 import type { Command, Master } from '../redis-client.js';
 import { CLOSED } from '../reply-errors.js';
-import { textOf } from './commands.js';
+import { textOf } from '../commands.js';
 import { NodeConnection, type Opener } from './node-connection.js';
 
 /** A connection to the node was not to be had, so nothing was sent over it. */
@@ -37,7 +37,7 @@ export class ClusterNode implements Master {
   send(args: readonly string[]): Promise<unknown> {
     return this.#connection?.isReady === true
       ? this.#connection.send(args)
-      : this.#withConnection((connection) => connection.send(args));
+      : this.#open().then((connection) => connection.send(args));
   }
 
   /** Sends commands in one go: nothing comes between them. */
@@ -48,10 +48,6 @@ export class ClusterNode implements Master {
 
   disconnect(): void {
     this.#connection?.end();
-  }
-
-  async #withConnection<T>(work: (connection: NodeConnection) => Promise<T>): Promise<T> {
-    return work(await this.#open());
   }
 
   #open(): Promise<NodeConnection> {

@@ -16,7 +16,7 @@ import type {
 import { CLOSED, isReply, messageOf } from '../reply-errors.js';
 import { retryDelay } from '../retry-delay.js';
 import { ClusterNode, NotConnected } from './cluster-node.js';
-import { evalshaArgs, settled, textOf } from './commands.js';
+import { evalshaArgs, settled, textOf } from '../commands.js';
 import type { Opener } from './node-connection.js';
 import { NodeRedisSubscriber } from './node-redis-subscriber.js';
 
@@ -131,7 +131,7 @@ export class NodeRedisCluster implements RedisClient {
     }
   }
 
-  /** Where a request goes that a node did not take. */
+  /** Returns where a request goes that a node did not take. */
   async #redirection(
     error: unknown,
     from: ClusterNode,

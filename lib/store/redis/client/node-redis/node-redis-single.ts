@@ -15,7 +15,7 @@ import type {
   SubscriberEvents,
 } from '../redis-client.js';
 import { CLOSED } from '../reply-errors.js';
-import { evalshaArgs, settled, textOf } from './commands.js';
+import { evalshaArgs, settled, textOf } from '../commands.js';
 import { NodeConnection, type Opener } from './node-connection.js';
 import { NodeRedisSubscriber } from './node-redis-subscriber.js';
 

@@ -1,7 +1,7 @@
-import type { ScriptCall } from '../../scripts/script.js';
-import type { Command, CommandResult } from '../redis-client.js';
+import type { ScriptCall } from '../scripts/script.js';
+import type { Command, CommandResult } from './redis-client.js';
 
-/** node-redis takes texts only. Not with `map`, which costs twice as much for the shortest requests. */
+/** Some clients take texts only. Not with `map`, which costs twice as much for the shortest requests. */
 function asText(parts: (string | number)[]): string[] {
   for (let at = 0; at < parts.length; at += 1) {
     const part = parts[at];
@@ -10,10 +10,10 @@ function asText(parts: (string | number)[]): string[] {
   return parts as string[];
 }
 
-export const evalshaArgs = (sha: string, call: ScriptCall): readonly string[] =>
+export const evalshaArgs = (sha: string, call: ScriptCall): string[] =>
   asText((['evalsha', sha] as (string | number)[]).concat(call));
 
-export const textOf = (command: Command): readonly string[] => asText([...command]);
+export const textOf = (command: Command): string[] => asText([...command]);
 
 /** The outcomes of commands that were sent together. */
 export async function settled(
