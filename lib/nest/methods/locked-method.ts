@@ -187,7 +187,6 @@ export class LockedMethod {
 
   /** What calls do that are refused their lock, in words. */
   get whenHeld(): string {
-    if (this.decorator.isOnce === true) return "return { outcome: 'busy' }";
     const { onLocked = 'throw' } = this.#options;
     if (onLocked === 'throw') return 'fail with LockNotAcquiredError';
     return onLocked === 'skip' ? 'are skipped' : 'return what onLocked returns';

@@ -70,7 +70,7 @@ describe('the log of the start', () => {
       'Orders.pay locks "order:<id>": does not wait, TTL 30s; while the key is held, calls fail with LockNotAcquiredError.',
       'Orders.ship locks "order:<id>", "all": does not wait, TTL 5s; while the key is held, calls are skipped.',
       'Orders.cancel locks what its key function returns: waits 2s, TTL 30s; while the key is held, calls return what onLocked returns.',
-      'Orders.invoice locks "invoice:<id>": waits 10s, TTL 30s; while the key is held, calls return { outcome: \'busy\' }.',
+      'Orders.invoice locks "invoice:<id>": waits 10s, TTL 30s; while the key is held, calls fail with LockNotAcquiredError.',
       'Orders.count locks "stock:<id>": waits without a limit, TTL 30s; while the key is held, calls fail with LockNotAcquiredError.',
     ]);
   });
