@@ -8,6 +8,8 @@ export { getLockServiceToken, InjectLockService } from './nest/tokens.js';
 
 export { WithLock } from './nest/methods/with-lock.decorator.js';
 export type { KeyFunction, WithLockDecorator } from './nest/methods/with-lock.types.js';
+export { CronLock } from './nest/methods/cron-lock.decorator.js';
+export type { CronLockDecorator } from './nest/methods/cron-lock.types.js';
 export { RunOnce } from './nest/methods/run-once.decorator.js';
 export type { RunOnceDecorator } from './nest/methods/run-once.types.js';
 export { Leader } from './nest/leaders/leader.decorator.js';
@@ -28,7 +30,7 @@ export { setRetryAfter } from './nest/transports/http.js';
 export { lockKey } from './key/index.js';
 export type { DetachableLock, Lock } from './lease/lock.js';
 export type { HoldMode } from './store/owner-token.js';
-export type { Limiter, LimiterUsage } from './engine/limiter.js';
+export type { Limiter } from './engine/limiter.js';
 export type { Lead } from './leader/lead.js';
 export type { Leadership } from './leader/leadership.js';
 export type { LockInspection, TryRunResult } from './engine/lock-engine.js';
@@ -44,7 +46,6 @@ export type { DetachOptions } from './options/detach-options.js';
 export type { LeadOptions } from './leader/lead-options.js';
 export type { LimiterOptions } from './options/limiter-options.js';
 export type { RunOnceOptions } from './once/once-options.js';
-export type { Wait } from './options/checks.js';
 export type { Duration } from './options/duration.js';
 
 export type { LockEvents } from './observe/lock-events.js';

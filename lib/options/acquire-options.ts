@@ -130,9 +130,12 @@ export interface RunOptions extends OptionsOf<typeof RUN>, OneSchema {}
 /** How long calls by hand wait if nothing is said of it, in ms. */
 const WAIT_OF_CALLS_MS = 10_000;
 
-/** Options of a decorated method, which does not wait if nothing is said of it. */
+/** What only decorators say. */
 export interface MethodRunOptions extends RunOptions {
+  /** Whether the call does not wait if nothing is said of it. */
   readonly isMethod?: boolean;
+  /** Whether the TTL is at least `minHold`. */
+  readonly ttlCoversMinHold?: boolean;
 }
 
 export type TryRunOptions = Omit<RunOptions, 'wait'>;
@@ -213,8 +216,12 @@ export function resolveAcquireOptions(
 
 function checkedAcquireOptions(options: RunOptions, defaults: ResolvedOptions) {
   const resolved = resolve(RUN, options);
-  const { ttlMs = defaults.ttlMs, maxHoldMs = Infinity } = resolved;
-  const { isMethod = false }: MethodRunOptions = options;
+  const { maxHoldMs = Infinity } = resolved;
+  const { isMethod = false, ttlCoversMinHold = false }: MethodRunOptions = options;
+  const ttlMs = Math.max(
+    resolved.ttlMs ?? defaults.ttlMs,
+    ttlCoversMinHold ? resolved.minHoldMs : 0,
+  );
   const waitMs = resolved.waitMs ?? defaults.waitMs ?? (isMethod ? 0 : WAIT_OF_CALLS_MS);
   const mode = holdModeFrom(resolved);
   const places = placesFrom(resolved);

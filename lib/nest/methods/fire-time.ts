@@ -1,11 +1,13 @@
 import 'reflect-metadata';
 import module from 'node:module';
 import { LockConfigurationError } from '../../errors.js';
+import { systemRuntime } from '../../time/runtime.js';
 import thisFile from './this-file.cjs';
 
 /** What @nestjs/schedule notes on a method; it is no dependency of ours. */
 const CRON = 'SCHEDULE_CRON_OPTIONS';
-const TIMERS = ['SCHEDULE_INTERVAL_OPTIONS', 'SCHEDULE_TIMEOUT_OPTIONS'];
+const INTERVAL = 'SCHEDULE_INTERVAL_OPTIONS';
+const TIMERS = [INTERVAL, 'SCHEDULE_TIMEOUT_OPTIONS'];
 
 interface CronOptions {
   readonly cronTime: string | Moment;
@@ -27,6 +29,9 @@ type CronTimeClass = new (source: string, timeZone?: string, utcOffset?: number)
 
 /** An expression that has not fired for so long never does: a 29 February comes every 8 years at the least. */
 const LONGEST_PAUSE_S = 9 * 366 * 24 * 60 * 60;
+
+/** How many of the next runs show how often a job runs: one may come only on some hours of the day. */
+const RUNS_LOOKED_AT = 20;
 
 /** `<fireTime>`: for when the present run of a method with `@Cron` was scheduled, the same in every process. */
 export class FireTime {
@@ -53,6 +58,28 @@ export class FireTime {
     return TIMERS.every((key) => this.#noted(key) === undefined)
       ? 'Or put @Cron on the method: then <fireTime> is the time that its run was scheduled for.'
       : '@Interval and @Timeout count from the start of each process, so their runs have no fire time in common: use @Cron.';
+  }
+
+  /** Whether the method has `@Cron`. */
+  get isKnown(): boolean {
+    return this.#noted(CRON) !== undefined;
+  }
+
+  /** The shortest time between two of the next runs, in ms; `undefined` where nothing tells. */
+  shortestPauseMs(): number | undefined {
+    const options = this.#noted(CRON) as CronOptions | undefined;
+    if (options === undefined)
+      return (this.#noted(INTERVAL) as { timeout: number } | undefined)?.timeout;
+    if (typeof options.cronTime !== 'string') return undefined;
+    const next = (this.#next ??= nextOf(options, options.cronTime));
+    let run = next(Math.floor(systemRuntime.now().wallMs / 1_000));
+    let shortest = Infinity;
+    for (let seen = 0; seen < RUNS_LOOKED_AT; seen += 1) {
+      const following = next(run / 1_000);
+      shortest = Math.min(shortest, following - run);
+      run = following;
+    }
+    return shortest;
   }
 
   /** The latest time of the schedule that is not after now: `20300101T120000Z`, ISO 8601 without what would be encoded in a key. */

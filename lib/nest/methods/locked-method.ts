@@ -7,7 +7,12 @@ import {
   type KeyTemplate,
   type RequestValues,
 } from '../../key/index.js';
-import { constantOptions, placesFrom, type RunOptions } from '../../options/acquire-options.js';
+import {
+  constantOptions,
+  placesFrom,
+  type MethodRunOptions,
+  type RunOptions,
+} from '../../options/acquire-options.js';
 import { lockNameOf, type LockOrigin } from '../../lease/lock-request.js';
 import { inPlace } from '../../options/in-place.js';
 import { refuseUnknown, type Kind } from '../../options/unknown-option.js';
@@ -46,6 +51,8 @@ export interface LockDecorator extends Kind {
   readonly isWholeKey?: boolean;
   /** Whether the method is work that is to be done once. */
   readonly isOnce?: boolean;
+  /** The method is a job: its key has the fire time where there is one, and its schedule decides about its options. */
+  readonly scheduled?: (options: MethodOptions, fireTime: FireTime) => MethodRunOptions;
 }
 
 /** A decorated method, and the arguments of the decorator. */
@@ -89,8 +96,10 @@ export class LockedMethod {
   readonly needsArguments: boolean;
   /** For events and traces. */
   readonly origin: LockOrigin;
-  /** The templates of its keys; none when a function makes them. */
-  readonly templates: readonly KeyTemplate[];
+  readonly #templates: readonly KeyTemplate[];
+  /** The key of a job whose runs have no fire time. */
+  readonly #withoutTime: readonly KeyTemplate[] | undefined;
+  readonly #fireTime: FireTime;
   readonly #options: MethodOptions;
   /** What it says of its lock. */
   readonly #said: RunOptions;
@@ -124,14 +133,25 @@ export class LockedMethod {
     const template = sources.length === 0 ? {} : { template: sources.join(', ') };
     this.origin = Object.freeze({ method: this.name, ...template });
     const fireTime = new FireTime(() => [Reflect.get(target, propertyKey), method]);
+    this.#fireTime = fireTime;
     // The decorators of parameters have run by now: they come before those of methods.
     const isHandler = Reflect.getMetadata(PARAMETERS, owner, propertyKey) !== undefined;
     const context = { where, method, owner, name: propertyKey, isHandler, fireTime };
-    this.templates = sources.map((source) => parseKeyTemplate(source, context));
+    const parsed = (each: string): KeyTemplate => parseKeyTemplate(each, context);
+    const isJob = decorator.scheduled !== undefined;
+    this.#templates = sources.map((source) => parsed(isJob ? `${source}:<fireTime>` : source));
+    this.#withoutTime = isJob ? sources.map(parsed) : undefined;
     this.needsArguments =
       this.#keyFunction !== undefined ||
       typeof places === 'function' ||
-      this.templates.some(({ usesArguments }) => usesArguments);
+      this.#templates.some(({ usesArguments }) => usesArguments);
+  }
+
+  /** The templates of its keys; none when a function makes them. For when the class is defined, with all of its decorators. */
+  get templates(): readonly KeyTemplate[] {
+    return this.#withoutTime === undefined || this.#fireTime.isKnown
+      ? this.#templates
+      : this.#withoutTime;
   }
 
   /**
@@ -147,8 +167,13 @@ export class LockedMethod {
   lockingIn(feature: LockFeature | undefined): Locking {
     const known = this.#lockings.get(feature ?? this);
     if (known !== undefined) return known;
-    const isMethod = this.decorator.isOnce !== true;
-    const run = constantOptions({ ...feature?.options, ...this.#said, isMethod });
+    const { isOnce, scheduled } = this.decorator;
+    const run = constantOptions({
+      ...feature?.options,
+      ...this.#said,
+      isMethod: isOnce !== true,
+      ...scheduled?.(this.#options, this.#fireTime),
+    });
     const locking = { run, nested: constantOptions({ ...run, reentrant: true }) };
     this.#lockings.set(feature ?? this, locking);
     return locking;
@@ -187,18 +212,22 @@ export class LockedMethod {
 
   /** What calls do that are refused their lock, in words. */
   get whenHeld(): string {
-    const { onLocked = 'throw' } = this.#options;
+    const onLocked = this.#onLocked;
     if (onLocked === 'throw') return 'fail with LockNotAcquiredError';
     return onLocked === 'skip' ? 'are skipped' : 'return what onLocked returns';
   }
 
   /** What a call that is refused its lock returns. Any other error is thrown again. */
   async refused(args: readonly unknown[], error: unknown): Promise<Refusal> {
-    const { onLocked = 'throw' } = this.#options;
+    const onLocked = this.#onLocked;
     if (!(error instanceof LockNotAcquiredError) || onLocked === 'throw') throw error;
     if (onLocked === 'skip') return { skip: true, answer: undefined };
     const { keys, retryAfterMs } = error;
     return { skip: false, answer: await onLocked({ keys, args, retryAfterMs, error }) };
+  }
+
+  get #onLocked(): NonNullable<MethodOptions['onLocked']> {
+    return this.#options.onLocked ?? (this.decorator.scheduled === undefined ? 'throw' : 'skip');
   }
 
   #optionsOf({ self, args, feature }: Invocation): RunOptions {

@@ -11,7 +11,15 @@ import {
   placesWithoutLimit,
   refuseLongMinHold,
 } from '../../options/acquire-options.js';
-import { count, oneOf, serviceName, tested, wait } from '../../options/checks.js';
+import {
+  count,
+  duration,
+  oneOf,
+  serviceName,
+  tested,
+  wait,
+  wholeDurationOrZero,
+} from '../../options/checks.js';
 import {
   optional,
   resolve,
@@ -120,9 +128,6 @@ export const WITH_LOCK = {
   ...SERVICE,
 };
 
-/** What decorators and definitions have in common: each lacks some of it. */
-export type MethodOptions = Partial<Resolved<typeof WITH_LOCK>>;
-
 /** @throws LockConfigurationError */
 export function checkedOptions(schema: Schema, given: object): MethodOptions {
   const options: MethodOptions = resolve(schema, given);
@@ -155,6 +160,31 @@ export interface RunOnceMethodOptions
     OptionsOf<typeof LEASE>,
     OptionsOf<typeof STAND_BY>,
     OptionsOf<typeof SERVICE> {}
+
+const JOB = {
+  /**
+   * The shortest time for which the key stays taken after a run began, even if the run is shorter: longer than any process
+   * is late. `lockAtLeastFor` of ShedLock.
+   *
+   * @defaultValue with `@Cron` the time between two runs, from 1 min to 10 min; with `@Interval` nine tenths of it
+   */
+  atLeast: optional(wholeDurationOrZero),
+  /**
+   * The longest time that a run may hold the lock. After it, the lock is lost: its `signal` aborts, and the call rejects
+   * with `LockLostError`. `lockAtMostFor` of ShedLock.
+   *
+   * @defaultValue with `@Cron` the time between two runs, at least 1 min; otherwise no limit
+   */
+  atMost: optional(duration()),
+};
+
+export const CRON_LOCK = { ...JOB, ...SERVICE };
+
+/** Options of `@CronLock`. */
+export interface CronLockOptions extends OptionsOf<typeof JOB>, OptionsOf<typeof SERVICE> {}
+
+/** What decorators and definitions have in common: each lacks some of it. */
+export type MethodOptions = Partial<Resolved<typeof WITH_LOCK> & Resolved<typeof CRON_LOCK>>;
 
 /** In UTF-16 code units, a fourth of what a key may have. */
 const LONGEST_PREFIX = 256;

@@ -28,11 +28,16 @@ interface Say {
 }
 
 type Problems<T, M, K> = [M] extends [(...args: infer A) => infer R]
-  ? [T extends NewableFunction ? Say['static'] : never, KeyProblem<K, A, T>, ResultProblem<R>]
+  ? [T extends NewableFunction ? Say['static'] : never, KeyProblem<K, A, T>, NothingProblem<R, Say>]
   : [Say['method']];
 
-/** Functions are compared, not results: a bare `T` of a generic class would leave the comparison open. */
-type ResultProblem<R> = [R] extends [never]
+/**
+ * What is wrong with the result of a method whose calls may return nothing. Functions are compared, not results: a bare `T` of a generic
+ * class would leave the comparison open.
+ */
+export type NothingProblem<R, Say extends Readonly<Record<'promise' | 'nothing', string>>> = [
+  R,
+] extends [never]
   ? Say['promise']
   : [R] extends [PromiseLike<infer V>]
     ? (() => undefined) extends () => V

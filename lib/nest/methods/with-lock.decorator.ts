@@ -16,7 +16,7 @@ const DECORATOR: LockDecorator = {
 };
 
 /** A Promise: locked until it settles. */
-async function lockedPromise(call: LockedCall): Promise<unknown> {
+export async function lockedPromise(call: LockedCall): Promise<unknown> {
   const entry = await call.enter();
   if (!(entry instanceof Scope)) return entry.answer;
   return entry.run(

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
-import { LockService, WithLock } from 'nestjs-holdfast';
+import { CronLock, LockService } from 'nestjs-holdfast';
 
 @Injectable()
 export class ReportJob {
@@ -10,15 +10,12 @@ export class ReportJob {
     locks.on('refused', ({ keys: [key] }) => console.log(`skipped ${key ?? ''}`));
   }
 
-  /**
-   * Every instance fires. `<fireTime>` is when the run was scheduled for, the same in all of them, so one of them has the lock, and the
-   * others skip. `on-expiry` keeps it taken for a `ttl` after the job, which may be quicker than an instance is late.
-   */
+  /** Every instance fires. The key has the time that the run was scheduled for, the same in all of them: one has the lock, and the others skip. */
   @Cron('*/2 * * * * *')
-  @WithLock('report:<fireTime>', { ttl: '10s', release: 'on-expiry', onLocked: 'skip' })
+  @CronLock('report')
   async write(): Promise<void> {
     const [key = ''] = this.locks.current()?.keys ?? [];
-    await sleep(20); // a quick report: without `on-expiry` an instance that is later than this writes it again
+    await sleep(20); // a quick report: the key stays taken, for an instance that is later than this
     console.log(`wrote ${key}`);
   }
 }

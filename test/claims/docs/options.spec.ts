@@ -6,7 +6,12 @@ import ms from 'ms';
 import * as prettier from 'prettier';
 import { LEAD_KIND } from '../../../lib/leader/lead-options.js';
 import { LEADER_KIND } from '../../../lib/nest/leaders/leader.decorator.js';
-import { FEATURE, RUN_ONCE_METHOD, WITH_LOCK } from '../../../lib/nest/methods/method-options.js';
+import {
+  CRON_LOCK,
+  FEATURE,
+  RUN_ONCE_METHOD,
+  WITH_LOCK,
+} from '../../../lib/nest/methods/method-options.js';
 import { RUN_ONCE_CALL } from '../../../lib/once/once-options.js';
 import { LOCKING_WORKER } from '../../../lib/worker/worker-options.js';
 import { CALLS } from '../../../lib/options/acquire-options.js';
@@ -49,6 +54,9 @@ const TABLES: Readonly<Record<string, Readonly<Record<string, Options>>>> = {
   },
   feature: {
     forFeature: { schema: FEATURE, file: METHODS, type: 'LockFeatureOptions' },
+  },
+  cron: {
+    '@CronLock': { schema: CRON_LOCK, file: METHODS, type: 'CronLockOptions' },
   },
   once: {
     runOnce: { schema: RUN_ONCE_CALL.options, file: ONCE, type: 'RunOnceOptions' },
@@ -148,6 +156,7 @@ describe('the tables of options', () => {
   it.each([
     ['docs/options.md', ['module', 'calls', 'feature']],
     ['docs/once.md', ['once', 'worker']],
+    ['docs/cron.md', ['cron']],
     ['docs/leaders.md', ['leader']],
   ])(
     'of %s say what the options are: %j',

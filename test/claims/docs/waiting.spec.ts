@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
-import { defineLock, LockService, RunOnce, WithLock } from 'nestjs-holdfast';
+import { CronLock, defineLock, LockService, RunOnce, WithLock } from 'nestjs-holdfast';
 import { features, LockFeature } from '../../../lib/nest/methods/lock-feature.js';
 import { storeOption } from '../../../lib/options/location.js';
 import { MemoryLockStore } from '../../../lib/store/memory/memory-lock-store.js';
@@ -53,6 +53,7 @@ function called(
 /** Each call of the table. It asks for a key that another caller holds. */
 const CALLS: Readonly<Record<string, (locks: LockService, by?: By) => unknown>> = {
   '@WithLock': (locks, by) => called(locks, by, WithLock('key', own(by))),
+  '@CronLock': (locks, by) => called(locks, by, CronLock('key', { atLeast: 0 })),
   '@RunOnce': (locks, by) => called(locks, by, RunOnce('key', own(by))),
   acquire: (locks, by) => locks.acquire('key', own(by)),
   run: (locks, by) => locks.run('key', own(by), noWork),

@@ -33,6 +33,7 @@ import { LOSS_SENTENCES } from '../../support/loss-sentences.js';
 describe('the exports', () => {
   it('of nestjs-holdfast are these', () => {
     expect(Object.keys(holdfast).sort()).toEqual([
+      'CronLock',
       'GuardedCommandError',
       'InjectLockService',
       'Leader',

@@ -1,5 +1,5 @@
 import { Cluster, Redis } from 'ioredis';
-import { LockService, type LockModuleOptions, type Wait } from 'nestjs-holdfast';
+import { LockService, type AcquireOptions, type LockModuleOptions } from 'nestjs-holdfast';
 import { MemoryLockStore } from '../../../lib/store/memory/memory-lock-store.js';
 import { FENCE } from '../../techniques/conformance/services.js';
 import { storedKeys } from '../../techniques/conformance/stored-keys.js';
@@ -138,7 +138,11 @@ export class CallingProcess {
   }
 
   /** Resolves when the call waits. */
-  async call(store: StoreName, keys: readonly string[], wait: Wait = '1m'): Promise<void> {
+  async call(
+    store: StoreName,
+    keys: readonly string[],
+    wait: AcquireOptions['wait'] = '1m',
+  ): Promise<void> {
     const order: CallOrder = { store, keys: [...keys].sort(), wait };
     const waiting = `waiting:${order.keys.join(' ')}`;
     const before = Number(await this.#witness.get(waiting));

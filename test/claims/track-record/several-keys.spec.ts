@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
-import type { AcquireOptions, Lock, LockService, Wait } from 'nestjs-holdfast';
+import type { AcquireOptions, Lock, LockService } from 'nestjs-holdfast';
 import { subtractCommandStats, sumCommandStats } from '../../support/command-stats.js';
 import { deferred, eventually } from '../../support/eventually.js';
 import { watchHandles } from '../../support/no-leaks.js';
@@ -222,7 +222,7 @@ describe('a section that holds one of several keys that others wait for', () => 
     readonly store: StoreName;
     readonly order: Order;
     readonly callers: number;
-    readonly wait: Wait;
+    readonly wait: AcquireOptions['wait'];
     /** For so long they have waited when the section asks. */
     readonly afterMs: number;
   }

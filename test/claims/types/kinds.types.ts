@@ -1,12 +1,5 @@
 /* What the kinds of locks accept and refuse at compile time. Nothing here runs; types.spec.ts holds the compiler to it. */
-import type {
-  DetachableLock,
-  Limiter,
-  LimiterUsage,
-  Lock,
-  LockEvents,
-  LockService,
-} from '../../../lib/index.js';
+import type { DetachableLock, Limiter, Lock, LockEvents, LockService } from '../../../lib/index.js';
 import type { HoldMode } from '../../../lib/store/owner-token.js';
 
 declare const locks: LockService;
@@ -50,7 +43,7 @@ export async function places(): Promise<void> {
   await using lock = await locks.acquire('exports', { limit: 10, places: 3 });
   await locks.tryRun('exports', { limit: 10, places: 3 }, () => lock);
   const limiter: Limiter = locks.limiter('exports', { limit: 10 });
-  const usage: LimiterUsage = await limiter.usage();
+  const usage = await limiter.usage();
   usage satisfies Record<'limit' | 'inUse' | 'free' | 'waiting', number>;
   const text: string = await limiter.run({ places: 3, wait: 'forever' }, async () => 'done');
   const perhaps: DetachableLock | null = await limiter.tryAcquire({ places: 2 });

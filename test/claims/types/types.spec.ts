@@ -99,6 +99,7 @@ describe('types of @WithLock', () => {
 /** What the other type tests are about, and their files. */
 const OTHERS = [
   ['@RunOnce', 'run-once'],
+  ['@CronLock', 'cron-lock'],
   ['defineLock', 'define-lock'],
   ['the kinds of locks', 'kinds'],
   ['@Leader', 'leader'],
