@@ -48,6 +48,23 @@ const nodeRedis = (load) => async (url) => {
   };
 };
 
+/** GLIDE has no defined commands: its script is sent by its hash, as those are. */
+const glide = async (url) => {
+  const { GlideClient, Script } = await import('@valkey/valkey-glide');
+  const { hostname: host, port } = new URL(url);
+  const client = await GlideClient.createClient({ addresses: [{ host, port: Number(port) }] });
+  const script = new Script(RELEASE);
+  return {
+    client,
+    set: async (key, token, ttl) =>
+      (await client.set(key, token, {
+        conditionalSet: 'onlyIfDoesNotExist',
+        expiry: { type: 'PX', count: ttl },
+      })) !== null,
+    compareAndDelete: (key, token) => client.invokeScript(script, { keys: [key], args: [token] }),
+  };
+};
+
 /** @type {Readonly<Record<string, (url: string) => Promise<Connected>>>} */
 export const packages = {
   'ioredis 6': likeIoredis(() => import('ioredis')),
@@ -55,4 +72,5 @@ export const packages = {
   iovalkey: likeIoredis(() => import('iovalkey')),
   'node-redis 6': nodeRedis(() => import('redis')),
   'node-redis 5': nodeRedis(() => import('redis5')),
+  'valkey-glide': glide,
 };

@@ -11,13 +11,16 @@ const TIMED = 8;
 
 const LEAST = { 1: 0.75, 64: 1.1 };
 
+/** Its work is done by a thread beside that of JavaScript: reported without a must. */
+const REPORTED = 'valkey-glide';
+
 const withPackage = (client, callers) => {
   const who = callers === 1 ? 'one caller' : `${callers} callers, own keys`;
   const row = {
     name: `${client}: ${who}, new keys: locks per second`,
     figure: 'holdfast.perSecond',
     against: 'bare.perSecond',
-    must: atLeast(LEAST[callers]),
+    must: client === REPORTED ? undefined : atLeast(LEAST[callers]),
   };
   return {
     rows: [row],
