@@ -177,7 +177,9 @@ export async function clusterProblem(
   facts: Reply | undefined,
 ): Promise<string | undefined> {
   const hasManySlots = connection.client.kind === 'single' && !isOneSlot(prefix);
-  if (!hasManySlots || field(facts, 'redis_mode') !== 'cluster') return undefined;
+  // Valkey calls it by another name.
+  const mode = field(facts, 'redis_mode') ?? field(facts, 'server_mode');
+  if (!hasManySlots || mode !== 'cluster') return undefined;
   const cluster = await connection.look(options.nodeTimeoutMs, ({ client }) =>
     client.command('cluster', 'info'),
   );
