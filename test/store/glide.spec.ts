@@ -9,12 +9,14 @@ import { redisSource } from '../../lib/store/redis/client/redis-location.js';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { take } from '../../lib/store/redis/scripts/plain.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
+import { AUTHORITY } from '../support/certificates.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
 import { watchHandles } from '../support/no-leaks.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 import { RedisServer } from '../support/redis-server.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
+import { tlsProxy } from '../support/tls-proxy.js';
 
 /** Backwards, so that what uses a server ends before it. */
 let closings: (() => unknown)[] = [];
@@ -208,6 +210,17 @@ describe('locks over a client of valkey-glide', () => {
     await allow();
     await server.command('CLIENT', 'KILL', 'USER', 'locks');
     expect(await service.run('key', { wait: '20s' }, () => 2)).toBe(2);
+  });
+
+  it('are kept over TLS', async () => {
+    const proxy = await tlsProxy(server.port);
+    closings.push(proxy.stop);
+    const trust = { tlsAdvancedConfiguration: { rootCertificates: AUTHORITY } };
+    const untrusting = await open({ redis: await clientAt(proxy.port, { useTLS: true }) });
+    await outageOf(untrusting.tryAcquire('key'));
+    const redis = await clientAt(proxy.port, { useTLS: true, advancedConfiguration: trust });
+    const service = await open({ redis });
+    expect(await service.run('key', () => 'ran')).toBe('ran');
   });
 
   it('may be opened before the server is there', async () => {

@@ -1,5 +1,3 @@
-import { connect, type AddressInfo } from 'node:net';
-import { createServer } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { LockService, LockStoreUnavailableError, type LockModuleOptions } from 'nestjs-holdfast';
@@ -9,7 +7,7 @@ import { redisSource, type RedisLocation } from '../../lib/store/redis/client/re
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { take } from '../../lib/store/redis/scripts/plain.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
-import { AUTHORITY, VALID } from '../support/certificates.js';
+import { AUTHORITY } from '../support/certificates.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
 import { watchHandles } from '../support/no-leaks.js';
@@ -18,6 +16,7 @@ import { RedisCluster } from '../support/redis-cluster.js';
 import { RedisSentinel } from '../support/redis-sentinel.js';
 import { RedisServer } from '../support/redis-server.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
+import { tlsProxy } from '../support/tls-proxy.js';
 
 /** Backwards, so that what uses a server ends before it. */
 let closings: (() => unknown)[] = [];
@@ -49,14 +48,9 @@ const ourConnections = async (server: RedisServer): Promise<number> =>
 
 /** Redis behind TLS; resolves with its port. */
 async function behindTls(port: number): Promise<number> {
-  const server = createServer(VALID, (client) => {
-    const plain = connect(port, '127.0.0.1');
-    for (const socket of [client, plain]) socket.on('error', () => undefined);
-    client.pipe(plain).pipe(client);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  closings.push(() => server.close());
-  return (server.address() as AddressInfo).port;
+  const proxy = await tlsProxy(port);
+  closings.push(proxy.stop);
+  return proxy.port;
 }
 
 const ACQUIRES = new Set([acquireScript, take].flatMap(({ sha, lua }) => [sha, lua]));
