@@ -18,6 +18,7 @@ export const sidebar = [
   }),
   group('Guide', {
     decorators: 'Decorators',
+    'will-it-work': 'Will it work?',
     'by-hand': 'By hand: LockService',
     cron: 'Cron jobs',
     once: 'Work done once',
