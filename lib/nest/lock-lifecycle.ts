@@ -74,10 +74,13 @@ export class LockLifecycle
     for (const { instance } of objects) {
       // Nest injects into what it makes itself; what a factory made, or what is a given value, gets its service here.
       bindLockedMethods(instance, service);
-      for (const { override, decorator } of unlockedOverrides(instance))
+      for (const { override, locked } of unlockedOverrides(instance)) {
+        if (locked.slot.serviceName !== service.name) continue;
+        const { called } = locked.decorator;
         warn(
-          `${override}, which has ${decorator}, without a lock of its own. Repeat ${decorator} there if the override needs the lock.`,
+          `${override}, which has ${called}, without a lock of its own. Repeat ${called} there if the override needs the lock.`,
         );
+      }
     }
     checkLeaders(all, service.name);
     if (Logger.isLevelEnabled('debug'))

@@ -38,10 +38,10 @@ export function* lockedMethodsOf(instance: object): Generator<LockedMethod> {
   }
 }
 
-/** Methods that override a locked one without being locked, and without calling it, and the decorator of that. */
+/** Methods that override a locked one without being locked, and without calling it. */
 export function* unlockedOverrides(
   instance: object,
-): Generator<{ readonly override: string; readonly decorator: string }> {
+): Generator<{ readonly override: string; readonly locked: LockedMethod }> {
   const overrides = new Map<string | symbol, string>();
   const methods = methodsOf(Object.getPrototypeOf(instance) as object | null);
   for (const { prototype, name, method } of methods) {
@@ -52,8 +52,7 @@ export function* unlockedOverrides(
       const callsSuper = /\bsuper\b/.test(Function.prototype.toString.call(method));
       if (!callsSuper && override === undefined) overrides.set(name, called);
     } else {
-      const { called: decorator } = locked.decorator;
-      if (override !== undefined) yield { override: `${override} overrides ${called}`, decorator };
+      if (override !== undefined) yield { override: `${override} overrides ${called}`, locked };
       overrides.delete(name);
     }
   }

@@ -105,4 +105,30 @@ describe('an override without @WithLock of a method that has it', () => {
       expect.stringMatching(/Unlocked\.make.*Reports\.make.*Repeat @WithLock there/),
     ]);
   });
+
+  it('is warned of once where the application has several services', async () => {
+    class Jobs extends Reports {
+      @WithLock('job', { instance: 'jobs' })
+      async run(): Promise<string> {
+        return Promise.resolve('ran');
+      }
+    }
+    @Injectable()
+    class Unlocked extends Jobs {
+      override async make(): Promise<string> {
+        return Promise.resolve('unlocked');
+      }
+      override async run(): Promise<string> {
+        return Promise.resolve('unlocked');
+      }
+    }
+    const { warnings } = await startApp({
+      imports: [...imports, LockModule.forRoot({ store: 'memory', name: 'jobs' })],
+      providers: [Unlocked],
+    });
+    expect([...warnings].sort()).toEqual([
+      expect.stringMatching('Unlocked.make overrides Reports.make'),
+      expect.stringMatching('Unlocked.run overrides Jobs.run'),
+    ]);
+  });
 });
