@@ -17,6 +17,7 @@ import { LockService } from './lock.service.js';
 import { bindFeatures, bindLockedMethods, type Provided } from './methods/bind.js';
 import { lockedMethodsOf, unlockedOverrides } from './methods/locked-methods-of.js';
 import { startUpReport } from './start-up-report.js';
+import { warnOfUnhandledSignals } from './unhandled-signals.js';
 
 /** What `RouterModule` provides its tree of paths as. */
 const ROUTES = 'ROUTES';
@@ -90,6 +91,9 @@ export class LockLifecycle
 
   /** Leaders may use whatever the application has by now. */
   onApplicationBootstrap(): void {
+    warnOfUnhandledSignals(this.#service, this.#config, (text) => {
+      this.#logger.warn(text);
+    });
     startLeaders(this.#discovery.getProviders(), this.#service);
   }
 
