@@ -67,7 +67,7 @@ function optionsFor(
   refuseLongMinHold(minHoldMs, ttlMs);
   ttlWithin(ttlMs, options.restartGuard);
   const held = { ttlMs, autoExtend, maxHoldMs, minHoldMs, release, mode, places };
-  return { ...held, waitMs: 0, reentrant: false, signal: undefined };
+  return { ...held, waitMs: 0, replaceWaitMs: undefined, reentrant: false, signal: undefined };
 }
 
 /** @throws LockNotAttachedError, LockStoreUnavailableError, LockServiceClosedError */

@@ -20,6 +20,7 @@ import type { Runtime } from '../time/runtime.js';
 import { Scheduler } from '../time/scheduler.js';
 import type { Machine } from './machine.js';
 import { Interventions } from './interventions.js';
+import { Replacing } from './replacing.js';
 import { known, Presence } from './presence.js';
 import { errorPresenter } from './present-errors.js';
 import { Section } from '../sections/section.js';
@@ -74,8 +75,8 @@ export function compose(given: LockModuleOptions, context: EngineContext) {
     if (event.operation === 'release') warnOfLoss(new LockStoreUnavailableError(event).detail);
   });
   recorder.on('lost', (event) => {
-    // A warning of its own has named the place.
-    if (event.reason === 'forgotten') return;
+    // A warning of its own has named the place; and to be replaced is what the application asked for.
+    if (event.reason === 'forgotten' || event.reason === 'replaced') return;
     warnOfLoss(new LockLostError(event).detail);
   });
   recorder.on('limitsDiffer', ({ keys, limit, otherLimit }) => {
@@ -91,11 +92,13 @@ export function compose(given: LockModuleOptions, context: EngineContext) {
     ...{ store: store.admin, keeper, queue, scheduler, log, ttlMs: options.ttlMs, service: name },
     machine: machine && { ...machine, ...known(options.instance ?? {}) },
   });
+  const interventions = new Interventions(store, presence);
   return {
     ...foundation,
     ...{ runtime, log, keeper, queue, once, presence, forgotten, warnings },
     sites: new CallSites(runtime),
-    interventions: new Interventions(store, presence),
+    interventions,
+    replacing: new Replacing({ store, queue, interventions, presence, scheduler }),
     /** Only in development. */
     reportOutlivedWork: isDevelopment() ? outlivedWorkReport(limited()) : undefined,
     storeWarning: storeWarning(options),

@@ -80,10 +80,11 @@ export class Granting {
   }
 
   async #take(request: LockRequest, how: 'by hand' | 'for a section'): Promise<LockHandle> {
-    const { runtime, queue, keeper, forgotten } = this.#parts;
+    const { runtime, queue, replacing, keeper, forgotten } = this.#parts;
     const since = runtime.now();
     try {
-      const lease = await queue.acquire(request, this.#isHeldAround(), since);
+      const from = request.options.replaceWaitMs === undefined ? queue : replacing;
+      const lease = await from.acquire(request, this.#isHeldAround(), since);
       const lock = new LockHandle(lease, keeper, how === 'by hand' ? 0 : 1);
       this.#handOut(lock, request, since);
       // Sections end by themselves: only a lock by hand can be forgotten.

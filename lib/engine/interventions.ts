@@ -78,9 +78,15 @@ export class Interventions {
   /**
    * Ends these leases and no others: a later holder of the key keeps it. Returns what became of each. Never rejects for
    * an outage.
+   *
+   * @param replaceWaitMs for how long the work of holders that are replaced may continue
    */
-  async end(targets: readonly Target[], intervention: Intervention): Promise<readonly Ending[]> {
-    const told = await this.#tell(targets, intervention);
+  async end(
+    targets: readonly Target[],
+    intervention: Intervention,
+    replaceWaitMs?: number,
+  ): Promise<readonly Ending[]> {
+    const told = await this.#tell(targets, intervention, replaceWaitMs);
     const endedTokens = new Set(
       targets.flatMap(({ holder }, index) => (told[index] === 'ended' ? [holder.token] : [])),
     );
@@ -127,6 +133,7 @@ export class Interventions {
   async #tell(
     targets: readonly Target[],
     intervention: Intervention,
+    replaceWaitMs: number | undefined,
   ): Promise<readonly LeaseEnding[]> {
     if (targets.length === 0) return [];
     const makers = new Set(targets.map(({ holder }) => makerIn(holder.token)));
@@ -136,7 +143,8 @@ export class Interventions {
       ...{ key, digest: digestOf(holder.token), fencingToken },
     }));
     const theirs = instances.filter(({ id }) => makers.has(id));
-    const answers = await this.#presence.ask(theirs, { about: 'end', leases, intervention });
+    const question = { about: 'end', leases, intervention, replaceWaitMs } as const;
+    const answers = await this.#presence.ask(theirs, question);
     return leases.map((_, index) => {
       const known = [...answers.values()].flatMap(({ endings }) => endings?.[index] ?? []);
       return known.find((ending) => ending !== 'unknown') ?? 'unknown';

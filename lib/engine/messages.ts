@@ -10,6 +10,8 @@ export type Question =
       readonly about: 'end';
       readonly leases: readonly EndedLease[];
       readonly intervention: Intervention;
+      /** A newer call replaces the holder, whose work may take so long to end. The answer comes then. */
+      readonly replaceWaitMs?: number | undefined;
     };
 
 /** Where a call comes from, as far as its own process knows. */
@@ -105,6 +107,7 @@ const isQuestion = either(
     about: oneOf('end'),
     leases: listOf(objectOf({ key: isText, digest: isText, fencingToken: maybe(isNumber) })),
     intervention: objectOf({ by: isText, reason: isText }),
+    replaceWaitMs: maybe(isMs),
   }),
 );
 

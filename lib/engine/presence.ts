@@ -88,6 +88,7 @@ export class Presence {
   #isReporting = false;
   #hasReported = false;
   #stopListening: (() => void) | undefined;
+  #announced: Promise<void> | undefined;
   #hasWarned = false;
 
   constructor(dependencies: Dependencies) {
@@ -97,12 +98,24 @@ export class Presence {
     this.#startedAtMs = Math.round(scheduler.runtime.now().wallMs);
   }
 
+  /** What operators know it by. */
+  get name(): string {
+    const { machine } = this.#deps;
+    if (machine === undefined) return this.id;
+    return nameOf(machine);
+  }
+
+  /** Resolves when others can send messages to this service, or the first attempt at that has failed. */
+  async announced(): Promise<void> {
+    await this.#announced;
+  }
+
   /** In the background. */
   start(): void {
     const { machine } = this.#deps;
     if (machine === undefined || this.#isStarted || this.#isClosed) return;
     this.#isStarted = true;
-    void this.#report(machine);
+    this.#announced = this.#report(machine);
   }
 
   /** Resolves when the record is removed, or the store did not reply: the record then expires. */
@@ -128,8 +141,8 @@ export class Presence {
   }
 
   /**
-   * Asks instances and, about keys and leases, this service itself. Waits at most 250 ms for their replies. The result is
-   * by instance id; instances that did not reply are missing.
+   * Asks instances and, about keys and leases, this service itself. Waits at most 250 ms for their replies, and longer for
+   * the end of work that is replaced. The result is by instance id; instances that did not reply are missing.
    */
   async ask(
     instances: readonly FoundInstance[],
@@ -139,7 +152,7 @@ export class Presence {
     const answers = new Map<string, Answer>();
     // This service may keep no record of itself.
     const isMine = question.about !== 'hot' || instances.some(({ id }) => id === this.id);
-    if (isMine) answers.set(this.id, this.#answer(question));
+    if (isMine) answers.set(this.id, await this.#answer(question));
     const others = instances.filter((each) => each.id !== this.id && each.address !== undefined);
     if (others.length === 0) return answers;
     await this.#listen();
@@ -156,8 +169,9 @@ export class Presence {
       if (question.about === 'end') await send();
       return answers;
     }
+    const { replaceWaitMs = 0 } = question.about === 'end' ? question : {};
     const waited = new Promise<void>((resolve) => {
-      const timeout = scheduler.schedule(ANSWER_MS, resolve);
+      const timeout = scheduler.schedule(ANSWER_MS + replaceWaitMs, resolve);
       this.#asked.set(id, (from, answer) => {
         answers.set(from, answer);
         if (!others.every((each) => answers.has(each.id))) return;
@@ -231,7 +245,7 @@ export class Presence {
     for (const { protocol, application, host, pid } of instances)
       if (protocol !== undefined && protocol !== PROTOCOL)
         log.warn(
-          `${application} (process ${String(pid)} on ${host}) uses the same keys with another version of Holdfast: ` +
+          `${nameOf({ application, host, pid })} uses the same keys with another version of Holdfast: ` +
             `its protocol has the number ${String(protocol)}, and that of this version ${String(PROTOCOL)}. ` +
             'Two instances can then hold one lock. Stop all instances of one version before you start the other one.',
         );
@@ -255,9 +269,13 @@ export class Presence {
       // Each of several masters delivers it, and a lease ends once.
       if (this.#answered.has(id)) return;
       this.#answered.set(id, true);
-      const answer = this.#answer(question);
-      void this.#tell(reply, { type: 'answer', id, from: this.id, answer });
+      void this.#reply(id, reply, question);
     }
+  }
+
+  async #reply(id: string, to: string, question: Question): Promise<void> {
+    const answer = await this.#answer(question);
+    await this.#tell(to, { type: 'answer', id, from: this.id, answer });
   }
 
   async #tell(address: string, message: Message): Promise<void> {
@@ -265,13 +283,16 @@ export class Presence {
     await this.#deps.store.tell(address, JSON.stringify(message)).catch(() => undefined);
   }
 
-  #answer(question: Question): Answer {
+  async #answer(question: Question): Promise<Answer> {
     const { keeper, queue, scheduler } = this.#deps;
     if (question.about === 'hot') return { hot: queue.contention.hottest(MOST_HOT) };
-    if (question.about === 'end')
-      return {
-        endings: question.leases.map((each) => keeper.endByForce(each, question.intervention)),
-      };
+    if (question.about === 'end') {
+      const { leases, intervention, replaceWaitMs } = question;
+      const endings = leases.map(async (each) =>
+        keeper.endByForce(each, intervention, replaceWaitMs),
+      );
+      return { endings: await Promise.all(endings) };
+    }
     const { key } = question;
     const now = scheduler.runtime.now();
     const holds = keeper.leases
@@ -292,6 +313,13 @@ export class Presence {
     };
   }
 }
+
+const nameOf = ({
+  application,
+  pid,
+  host,
+}: Pick<Machine, 'application' | 'pid' | 'host'>): string =>
+  `${application} (process ${String(pid)} on ${host})`;
 
 /** What happened, and what to do; `undefined` of an outage. */
 function whyUnseen(error: unknown): readonly [string, string] | undefined {

@@ -5,6 +5,7 @@ import { docsOf } from './configuration.js';
 export type LockErrorCode =
   | 'LOCK_NOT_ACQUIRED'
   | 'LOCK_LOST'
+  | 'LOCK_REPLACED'
   | 'LOCK_NOT_ATTACHED'
   | 'LOCK_FENCED'
   | 'LOCK_STORE_UNAVAILABLE'
@@ -28,6 +29,7 @@ const REASONS: Readonly<Record<number, string>> = {
 export const STATUS: Readonly<Record<LockErrorCode, number>> = {
   LOCK_NOT_ACQUIRED: 409,
   LOCK_LOST: 409,
+  LOCK_REPLACED: 409,
   LOCK_NOT_ATTACHED: 409,
   LOCK_FENCED: 409,
   LOCK_STORE_UNAVAILABLE: 503,

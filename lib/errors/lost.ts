@@ -9,6 +9,8 @@ export type LockLossReason =
   | 'stolen'
   /** An operator ended it (`LockAdmin.release`). `intervention` has the operator and the reason. */
   | 'force-released'
+  /** A newer call with `onLocked: 'replace'` took its place. `intervention` has that call. */
+  | 'replaced'
   /** The key was removed from the store while the validity still ran: deletion or data loss, for instance. */
   | 'released-elsewhere'
   /** The store did not reply before the validity ran out. */
@@ -20,9 +22,9 @@ export type LockLossReason =
   /** The application shut down and its drain time was over. */
   | 'shutdown';
 
-/** What an operator did to a lock, and why. */
+/** What an operator, or a newer call, did to a lock, and why. */
 export interface Intervention {
-  /** The operator. */
+  /** The operator, or the method and process of the newer call. */
   readonly by: string;
   readonly reason: string;
 }
@@ -41,6 +43,7 @@ const LOST_SENTENCE: Readonly<Record<LockLostReason, string>> = {
   expired: 'its validity ran out before it was renewed',
   stolen: 'another owner holds it now',
   'force-released': 'an operator released it by force',
+  replaced: 'a newer call has taken its place',
   'released-elsewhere':
     'it is no longer in the store (released by force, deleted, evicted, or the store lost its data)',
   'store-unavailable': 'the store did not confirm a renewal before the validity ran out',
@@ -53,14 +56,18 @@ const LOST_SENTENCE: Readonly<Record<LockLostReason, string>> = {
     'the code that called assertHeld() does not run in a section that holds it, or that section is over. Is an await missing in its work?',
 };
 
+const LOST_TO_CLIENT =
+  'The lock was lost while the work ran. The work may have taken effect: check before you try again.';
+const REPLACED_TO_CLIENT = 'A newer request has taken the place of this one.';
+
 /**
  * The lock was held and is no longer held (HTTP 409). The work under it may have taken effect, partly or completely,
- * and another holder may already be at work. `reason` tells why.
+ * and another holder may already be at work. `reason` tells why. With the reason `'replaced'`, `code` is `LOCK_REPLACED`.
  */
 export class LockLostError extends LockError {
   readonly reason: LockLostReason;
   readonly fencingToken: number | undefined;
-  /** The operator that released it by force, and the reason, if that is why it was lost. */
+  /** The operator that released it by force, or the newer call that replaced it, and the reason, if that is why it was lost. */
   readonly intervention: Intervention | undefined;
 
   constructor(facts: {
@@ -75,10 +82,9 @@ export class LockLostError extends LockError {
     const { by, reason } = facts.intervention ?? {};
     const who = by === undefined ? '' : ` (${by}: ${String(reason)})`;
     super({
-      code: 'LOCK_LOST',
+      code: facts.reason === 'replaced' ? 'LOCK_REPLACED' : 'LOCK_LOST',
       keys: facts.keys,
-      clientMessage:
-        'The lock was lost while the work ran. The work may have taken effect: check before you try again.',
+      clientMessage: facts.reason === 'replaced' ? REPLACED_TO_CLIENT : LOST_TO_CLIENT,
       detail:
         facts.reason === 'not-held'
           ? `${keysWere(facts.keys)} expected to be held, but ${LOST_SENTENCE[facts.reason]}`

@@ -20,7 +20,7 @@ import type {
   WriteCommand,
 } from '../store/lock-store.js';
 import { digestOf } from '../store/owner-token.js';
-import type { Instant } from '../time/clock.js';
+import { within, type Instant } from '../time/clock.js';
 import { PendingTasks } from '../time/pending-tasks.js';
 import { toDetached } from './detached-lock.js';
 import type { Foundation } from './foundation.js';
@@ -72,6 +72,8 @@ export class LeaseKeeper {
   #successors: Successors | undefined;
   /** On their way back to the store; an operator may end them meanwhile. */
   readonly #givenBack = new Chain<Lease>();
+  /** The ends of the work of holders that were replaced, by the digests of their tokens. */
+  readonly #replaced = new Map<string, Promise<LeaseEnding>>();
 
   constructor(foundation: Foundation) {
     this.#foundation = foundation;
@@ -140,6 +142,7 @@ export class LeaseKeeper {
   }
 
   release(lease: Lease): Promise<boolean> {
+    lease.onDone?.();
     lease.releasing ??= this.#release(lease);
     return lease.releasing;
   }
@@ -193,25 +196,67 @@ export class LeaseKeeper {
     await this.#endings.settled();
   }
 
-  /** An operator ends a lease. Returns what has become of it. */
-  endByForce({ key, digest, fencingToken }: EndedLease, intervention: Intervention): LeaseEnding {
+  /**
+   * An operator ends a lease, or a newer call replaces its holder. Returns what has become of it; if the holder is
+   * replaced, when its work has ended, or after `replaceWaitMs`.
+   */
+  endByForce(
+    { key, digest, fencingToken }: EndedLease,
+    intervention: Intervention,
+    replaceWaitMs?: number,
+  ): LeaseEnding | Promise<LeaseEnding> {
+    const replaced = this.#replaced.get(digest);
+    if (replaced !== undefined && replaceWaitMs !== undefined) return replaced;
     const isMeant = ({ keys, token }: Lease): boolean =>
       keys.includes(key) && digestOf(token) === digest;
     for (const lease of this.#givenBack.all) if (isMeant(lease)) lease.endedBy = intervention;
     const lease = this.leases.find(isMeant);
     if (lease === undefined) return 'unknown';
     if (fencingToken !== undefined && fencingToken !== lease.fencingToken) return 'passed-on';
+    if (replaceWaitMs !== undefined)
+      return this.#replace(lease, digest, intervention, replaceWaitMs);
     this.lose(lease, 'force-released', intervention);
     return 'ended';
   }
 
-  /** Ends a lease, and notifies its holder and the store. */
-  lose(lease: Lease, reason: LockLossReason, intervention?: Intervention): void {
+  /** The keys stay taken until the work of the lease has ended, so that no other work runs beside it. */
+  #replace(
+    lease: Lease,
+    digest: string,
+    intervention: Intervention,
+    waitMs: number,
+  ): Promise<LeaseEnding> {
+    const done = new Promise<void>((resolve) => {
+      lease.onDone = resolve;
+    });
+    const { runtime } = this.#foundation.scheduler;
+    const ending = within(runtime, waitMs, done).then((): LeaseEnding => {
+      this.#replaced.delete(digest);
+      // The newer call does so, too, if it has not left meanwhile.
+      this.discard(lease, lease.longestTtlMs);
+      return 'ended';
+    });
+    this.#replaced.set(digest, ending);
+    this.lose(lease, 'replaced', intervention, waitMs);
+    return ending;
+  }
+
+  /**
+   * Ends a lease, and notifies its holder and the store.
+   *
+   * @param keepMs for how many ms the keys are to stay taken
+   */
+  lose(
+    lease: Lease,
+    reason: LockLossReason,
+    intervention?: Intervention,
+    keepMs = lease.keepMs,
+  ): void {
     lease.lose(reason, intervention);
     this.#remove(lease);
     // By the store's clock, through a renewal that is still on its way, or on others of its keys, our token may stand there yet.
     const gone = reason === 'stolen' || reason === 'released-elsewhere';
-    if (!gone || lease.keys.length > 1) this.#discardLost(lease, reason);
+    if (!gone || lease.keys.length > 1) this.#discardLost(lease, reason, keepMs);
     this.#reportLoss(lease, reason);
     this.#successors?.wake(lease.keys);
   }
@@ -392,17 +437,17 @@ export class LeaseKeeper {
     lease.assertHeld();
   }
 
-  #discardLost(lease: Lease, reason: LockLossReason): void {
-    const discard = (keepMs: number): void => {
-      this.discard(lease, lease.longestTtlMs, keepMs);
+  #discardLost(lease: Lease, reason: LockLossReason, keepMs: number): void {
+    const discard = (keptMs: number): void => {
+      this.discard(lease, lease.longestTtlMs, keptMs);
     };
     // After a forced release the keys are to be free, even if they would otherwise stay taken.
     if (reason === 'force-released') discard(0);
-    else if (!mayBeProlonged(lease)) discard(lease.keepMs);
+    else if (!mayBeProlonged(lease)) discard(keepMs);
     else
       void this.#endings.add(
         lease.renewing.then(() => {
-          discard(lease.keepMs);
+          discard(keepMs);
         }),
       );
   }

@@ -118,6 +118,8 @@ export class Lease implements LeaseReference, Linked<Lease> {
   follows: HoldContext | undefined;
   /** The keeper's: the operator that ended it on its way back to the store. */
   endedBy: Intervention | undefined;
+  /** The keeper's: called when the work of a holder that was replaced has ended. */
+  onDone: (() => void) | undefined;
   /** The handle, until that is watched for being forgotten. */
   unwatched: object | undefined;
   /** The keeper's: the release that was asked for, if any. */

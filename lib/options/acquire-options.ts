@@ -103,6 +103,17 @@ export const NESTING = {
   reentrant: withDefault(flag, true),
 };
 
+/** Options of a call that may replace the holder. */
+export const REPLACEMENT = {
+  /**
+   * With `onLocked: 'replace'`: for how long the work of the holder may continue after its `signal` has aborted. Then the key
+   * is taken by force. 0 does not wait for it.
+   *
+   * @defaultValue 1 s
+   */
+  replaceWait: optional(wholeDurationOrZero),
+};
+
 const ACQUIRE = {
   ...LEASE,
   /**
@@ -114,6 +125,16 @@ const ACQUIRE = {
   wait: optional(wait),
   /** Aborts the wait: the call then rejects with the reason of the signal. It does not affect a lock that is granted. */
   signal: optional(abortSignal),
+  /**
+   * What the call does when another caller holds the key. `'throw'`: it waits for `wait`, and then rejects with
+   * `LockNotAcquiredError`. `'replace'`: the newest call wins. The `signal` of the holder aborts, its call rejects with
+   * `LockLostError` (`reason: 'replaced'`), and this call has the key when the work of the holder has ended. For one exclusive
+   * key on one Redis.
+   *
+   * @defaultValue `'throw'`
+   */
+  onLocked: withDefault(oneOf('throw', 'replace'), 'throw'),
+  ...REPLACEMENT,
   ...HOLD,
   ...PLACES,
 };
@@ -122,13 +143,19 @@ const RUN = { ...ACQUIRE, ...NESTING };
 /** Options of `acquire`. Options that are left out come from the module's options. */
 export interface AcquireOptions extends OptionsOf<typeof ACQUIRE>, OneSchema {}
 
-export type TryAcquireOptions = Omit<AcquireOptions, 'wait'>;
+/** What calls lack that leave the holder alone. */
+type Waiting = 'wait' | 'onLocked' | 'replaceWait';
+
+export type TryAcquireOptions = Omit<AcquireOptions, Waiting>;
 
 /** Options of `run`. */
 export interface RunOptions extends OptionsOf<typeof RUN>, OneSchema {}
 
 /** How long calls by hand wait if nothing is said of it, in ms. */
 const WAIT_OF_CALLS_MS = 10_000;
+
+/** How long the work of a holder that is replaced may continue if nothing is said of it, in ms. */
+const REPLACE_WAIT_MS = 1_000;
 
 /** What only decorators say. */
 export interface MethodRunOptions extends RunOptions {
@@ -138,18 +165,20 @@ export interface MethodRunOptions extends RunOptions {
   readonly ttlCoversMinHold?: boolean;
 }
 
-export type TryRunOptions = Omit<RunOptions, 'wait'>;
+export type TryRunOptions = Omit<RunOptions, Waiting>;
 
 /** Options of `defineLock`: the defaults of every lock of the definition. */
-export interface LockDefinitionOptions extends Omit<AcquireOptions, 'signal'>, OneSchema {}
+export interface LockDefinitionOptions
+  extends Omit<AcquireOptions, 'signal' | 'onLocked' | 'replaceWait'>, OneSchema {}
 
 const ONLY_OF_WORK = {
   reentrant: 'It is an option of run() and tryRun(): acquire() never reuses a lock.',
 };
 
-const doesNotWait = (call: string, other: string) => ({
-  wait: `${call}() does not wait: use ${other}() for it, or leave it out.`,
-});
+const doesNotWait = (call: string, other: string) => {
+  const remedy = `${call}() leaves the holder alone and does not wait: use ${other}() for it, or leave it out.`;
+  return { wait: remedy, onLocked: remedy, replaceWait: remedy };
+};
 
 /** The calls of `LockService` that lock. */
 export const CALLS = {
@@ -160,22 +189,24 @@ export const CALLS = {
   },
   tryAcquire: {
     called: 'tryAcquire()',
-    options: without(ACQUIRE, 'wait'),
+    options: without(ACQUIRE, 'wait', 'onLocked', 'replaceWait'),
     elsewhere: { ...OTHER_WORDS, ...ONLY_OF_WORK, ...doesNotWait('tryAcquire', 'acquire') },
   },
   run: { called: 'run()', options: RUN, elsewhere: OTHER_WORDS },
   tryRun: {
     called: 'tryRun()',
-    options: without(RUN, 'wait'),
+    options: without(RUN, 'wait', 'onLocked', 'replaceWait'),
     elsewhere: { ...OTHER_WORDS, ...doesNotWait('tryRun', 'run') },
   },
 } satisfies Record<string, Kind>;
 
 export const LOCK_DEFINITION = {
   called: 'defineLock()',
-  options: without(ACQUIRE, 'signal'),
+  options: without(ACQUIRE, 'signal', 'onLocked', 'replaceWait'),
   elsewhere: {
     ...OTHER_WORDS,
+    onLocked:
+      "It belongs to a call: locks.use(definition).run(value, { onLocked: 'replace' }, work).",
     signal: 'It belongs to a call: locks.use(definition).run(value, { signal }, work).',
     reentrant: 'It belongs to a call: locks.use(definition).run(value, { reentrant }, work).',
     instance:
@@ -222,15 +253,25 @@ function checkedAcquireOptions(options: RunOptions, defaults: ResolvedOptions) {
     resolved.ttlMs ?? defaults.ttlMs,
     ttlCoversMinHold ? resolved.minHoldMs : 0,
   );
-  const waitMs = resolved.waitMs ?? defaults.waitMs ?? (isMethod ? 0 : WAIT_OF_CALLS_MS);
+  const replaceWaitMs =
+    resolved.onLocked === 'replace' ? (resolved.replaceWaitMs ?? REPLACE_WAIT_MS) : undefined;
+  const waitMs =
+    replaceWaitMs !== undefined
+      ? 0
+      : (resolved.waitMs ?? defaults.waitMs ?? (isMethod ? 0 : WAIT_OF_CALLS_MS));
   const mode = holdModeFrom(resolved);
   const places = placesFrom(resolved);
   if (mode !== 'exclusive')
     needsOneRedis(`Option "${options.limit === undefined ? 'mode' : 'limit'}"`, defaults.location);
   refuseLongMinHold(resolved.minHoldMs, ttlMs);
+  refuseReplacement(resolved);
+  if (replaceWaitMs !== undefined)
+    needsOneRedis('Option "onLocked": \'replace\'', defaults.location);
   return {
     ttlMs: ttlWithin(ttlMs, defaults.restartGuard),
     waitMs,
+    /** With a number, the call replaces the holder. */
+    replaceWaitMs,
     autoExtend: resolved.autoExtend ?? defaults.autoExtend,
     maxHoldMs,
     minHoldMs: resolved.minHoldMs,
@@ -267,6 +308,45 @@ export const placesWithoutLimit = (given: string): LockConfigurationError =>
   new LockConfigurationError(
     `Option "places", ${given}, goes only with "limit", which says how many places there are. Write { limit: 10, places: 3 }.`,
   );
+
+interface Replacing extends Pick<AcquireOptions, 'mode' | 'limit'> {
+  readonly onLocked?: unknown;
+  readonly waitMs?: number | undefined;
+  readonly replaceWaitMs?: number | undefined;
+}
+
+/** @throws LockConfigurationError for options that do not go with that of a replacement */
+export function refuseReplacement({
+  onLocked,
+  mode,
+  limit,
+  waitMs,
+  replaceWaitMs,
+}: Replacing): void {
+  if (onLocked !== 'replace') {
+    if (replaceWaitMs === undefined) return;
+    throw new LockConfigurationError(
+      `Option "replaceWait" goes only with { onLocked: 'replace' }.`,
+    );
+  }
+  const other = limit !== undefined ? 'limit' : mode === 'shared' ? 'mode' : undefined;
+  if (other !== undefined)
+    throw new LockConfigurationError(
+      `Option "${other}" does not go with { onLocked: 'replace' }: one caller replaces one holder, so the lock is exclusive.`,
+    );
+  if (waitMs !== undefined && waitMs > 0)
+    throw new LockConfigurationError(
+      `Option "wait" does not go with { onLocked: 'replace' }, which waits for the work of the holder to end: give "replaceWait".`,
+    );
+}
+
+/** @throws LockConfigurationError */
+export function refuseSeveral(keys: readonly string[]): void {
+  if (keys.length > 1)
+    throw new LockConfigurationError(
+      `Option "onLocked": 'replace' goes with one key, and there are ${String(keys.length)}: their holders could be several.`,
+    );
+}
 
 /** @throws LockConfigurationError */
 export function refuseLongMinHold(minHoldMs: number, ttlMs: number): void {

@@ -41,6 +41,7 @@ export class LockQueue implements Successors, ReleaseHandler {
   /** The lines that want a key: one for each combination of keys, mode and places. */
   readonly #lines = new BriefMap<string, readonly WaitingLine[]>();
   #state: 'open' | 'no-waiting' | 'closed' = 'open';
+  readonly #closing = new AbortController();
 
   constructor(dependencies: QueueFoundation) {
     this.#deps = dependencies;
@@ -126,6 +127,11 @@ export class LockQueue implements Successors, ReleaseHandler {
       for (const line of lines) line.sendAway((keys) => new LockServiceClosedError(keys));
   }
 
+  /** Aborts when the queue grants nothing any more. */
+  get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
+
   /** The queue grants nothing any more. */
   get isClosed(): boolean {
     return this.#state === 'closed';
@@ -135,6 +141,7 @@ export class LockQueue implements Successors, ReleaseHandler {
   close(): void {
     this.refuseWaiting();
     this.#state = 'closed';
+    this.#closing.abort();
   }
 
   /** Resolves when no request for a lock is on its way, no line is left, and nothing of them in the store. */

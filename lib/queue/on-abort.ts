@@ -61,6 +61,20 @@ export function pause(scheduler: Scheduler, ms: number, signal: AbortSignal): Pr
   });
 }
 
+/** Resolves when the work has ended, or as soon as the signal aborts. Rejects as the work does. */
+export async function endOf(work: Promise<unknown>, signal: AbortSignal): Promise<void> {
+  let ignore = (): void => undefined;
+  const aborted = new Promise<void>((resolve) => {
+    ignore = onAbort(signal, resolve);
+    if (signal.aborted) resolve();
+  });
+  try {
+    await Promise.race([work, aborted]);
+  } finally {
+    ignore();
+  }
+}
+
 function watch(signal: AbortSignal): Set<() => void> {
   const listeners = new Set<() => void>();
   listenersOf.set(signal, listeners);

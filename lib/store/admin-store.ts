@@ -70,6 +70,8 @@ export interface FoundKey {
   readonly once?: FoundOnce | undefined;
   /** The limit that was set for holders by a limit. */
   readonly limit?: number | undefined;
+  /** The number of the last caller that came to replace the holders. */
+  readonly newest?: number | undefined;
 }
 
 /**
@@ -94,6 +96,8 @@ export interface AdminStore {
   look(keys: readonly string[]): Promise<readonly FoundKey[]>;
   /** Sends a message, which arrives if a service listens at the address. */
   tell(address: string, text: string): Promise<void>;
+  /** Counts one more caller that replaces the holders of a key, and returns its number. */
+  arrive(key: string): Promise<number>;
   /** Deletes the record of work that is to be done once. Returns whether there was one. */
   forgetOnce(key: string): Promise<boolean>;
   /** Adds to the log of what operators did. The last 1,000 entries are kept. */

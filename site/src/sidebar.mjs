@@ -24,6 +24,7 @@ export const sidebar = [
     once: 'Work done once',
     leaders: 'Leaders',
     limits: 'Limited locks',
+    'newest-wins': 'The newest wins',
     fencing: 'Fencing',
     detach: 'Locks that move to workers',
     redis: 'Redis',

@@ -40,6 +40,7 @@ import {
 import { LockTestingModule, TestLocks } from 'nestjs-holdfast/testing';
 import { defer, lastValueFrom, Observable, tap, throwError } from 'rxjs';
 import { LockErrorInterceptor } from '../../lib/nest/handlers/lock-error.interceptor.js';
+import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
 import { CONFLICT as BODY, closeHttpApps, startHttpApp } from './http-app.js';
 
@@ -83,6 +84,16 @@ class Handlers {
       lock?.signal.addEventListener('abort', resolve);
       this.locks.lose('order:5');
     });
+  }
+
+  @MessagePattern('newest')
+  @WithLock('newest:<0.id>', { onLocked: 'replace' })
+  async newest(@Payload() { isLast }: { isLast: boolean }): Promise<string> {
+    if (isLast) return 'the last one';
+    asked.push('newest');
+    const signal = this.locks.current()?.signal;
+    await new Promise((resolve) => signal?.addEventListener('abort', resolve));
+    return 'replaced';
   }
 
   @MessagePattern('endless')
@@ -182,6 +193,16 @@ describe('over TCP', () => {
     const loss = { statusCode: 409, code: 'LOCK_LOST' };
     await expect(send('work', { id: 5 })).rejects.toMatchObject(loss);
     await expect(send('endless', { id: 6 })).rejects.toMatchObject(loss);
+  });
+
+  it('so is that a newer call has come', async () => {
+    asked.length = 0;
+    const older = send('newest', { id: 7, isLast: false });
+    const answer = { statusCode: 409, code: 'LOCK_REPLACED' };
+    const failure = expect(older).rejects.toMatchObject(answer);
+    await eventually(() => asked.length === 1);
+    expect(await send('newest', { id: 7, isLast: true })).toBe('the last one');
+    await failure;
   });
 
   it('so is one of a service or a guard', async () => {

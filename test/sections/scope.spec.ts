@@ -33,7 +33,7 @@ function enter(
   const { turnWithinMs = Infinity, ...given } = options;
   const usual: ResolvedAcquireOptions = {
     ...{ ttlMs: 1_000, waitMs: 0, autoExtend: true, maxHoldMs: Infinity, minHoldMs: 0 },
-    ...{ reentrant: true, places: 1, signal: undefined },
+    ...{ reentrant: true, places: 1, signal: undefined, replaceWaitMs: undefined },
     release: 'when-done',
     mode: 'exclusive',
   };

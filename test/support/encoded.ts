@@ -23,7 +23,9 @@ const serverOf = ({ names = [], ...others }: Facts): ServerFacts => ({
       others.maxTtlMs === undefined ? undefined : { maxTtlMs: others.maxTtlMs, bootstrap: false },
   },
   names: (key) =>
-    names[Number(key)] ?? { main: '', fence: '', queue: '', holders: '', limit: '', once: '' },
+    names[Number(key)] ?? {
+      ...{ main: '', fence: '', queue: '', holders: '', limit: '', once: '', newest: '' },
+    },
 });
 
 /** The call that a verb makes of a request, and what it reads from a reply. */

@@ -10,6 +10,7 @@ import {
 import {
   constantOptions,
   placesFrom,
+  refuseSeveral,
   type MethodRunOptions,
   type RunOptions,
 } from '../../options/acquire-options.js';
@@ -130,6 +131,10 @@ export class LockedMethod {
     this.#said = saidOf(given, decorator);
     this.#keyFunction = typeof key === 'function' ? key : undefined;
     const sources: readonly string[] = typeof key === 'function' ? [] : [key].flat();
+    if (this.#options.onLocked === 'replace')
+      inPlace(where, () => {
+        refuseSeveral(sources);
+      });
     const template = sources.length === 0 ? {} : { template: sources.join(', ') };
     this.origin = Object.freeze({ method: this.name, ...template });
     const fireTime = new FireTime(() => [Reflect.get(target, propertyKey), method]);
@@ -214,13 +219,15 @@ export class LockedMethod {
   get whenHeld(): string {
     const onLocked = this.#onLocked;
     if (onLocked === 'throw') return 'fail with LockNotAcquiredError';
+    if (onLocked === 'replace') return 'take the place of its holder';
     return onLocked === 'skip' ? 'are skipped' : 'return what onLocked returns';
   }
 
   /** What a call that is refused its lock returns. Any other error is thrown again. */
   async refused(args: readonly unknown[], error: unknown): Promise<Refusal> {
     const onLocked = this.#onLocked;
-    if (!(error instanceof LockNotAcquiredError) || onLocked === 'throw') throw error;
+    if (!(error instanceof LockNotAcquiredError)) throw error;
+    if (onLocked === 'throw' || onLocked === 'replace') throw error;
     if (onLocked === 'skip') return { skip: true, answer: undefined };
     const { keys, retryAfterMs } = error;
     return { skip: false, answer: await onLocked({ keys, args, retryAfterMs, error }) };
@@ -284,7 +291,11 @@ export class LockedMethod {
 /** What it says of its lock. A function that counts places is asked at each call. */
 function saidOf(given: RunOptions, { isOnce }: LockDecorator): RunOptions {
   const said = Object.entries(given).filter(
-    ([, value]) => value !== undefined && typeof value !== 'function',
+    ([name, value]) =>
+      value !== undefined &&
+      typeof value !== 'function' &&
+      // What else it says is for when the lock was refused.
+      (name !== 'onLocked' || value === 'replace'),
   );
   // A nested call of such work could neither wait for the outer section nor tell its own work from the work of that section.
   return { ...Object.fromEntries(said), ...(isOnce === true && { reentrant: false }) };

@@ -10,6 +10,8 @@ import {
   placesFrom,
   placesWithoutLimit,
   refuseLongMinHold,
+  refuseReplacement,
+  REPLACEMENT,
 } from '../../options/acquire-options.js';
 import {
   count,
@@ -63,18 +65,22 @@ const WAIT = {
   wait: optional(wait),
 };
 
+const ONLY_WORDS: readonly unknown[] = ['throw', 'skip', 'replace'];
+
 const RESULT = {
   /**
    * What a call does if it does not get the lock. `'throw'`: it rejects with `LockNotAcquiredError`. `'skip'`: it
-   * returns `undefined`, or an empty stream. A function: the call returns the value of that function, whose type must
-   * fit the method's own result.
+   * returns `undefined`, or an empty stream. `'replace'`: the newest call wins. The `signal` of the holder aborts, its call
+   * rejects with `LockLostError` (code `LOCK_REPLACED`), and this call runs when the work of the holder has ended. For one
+   * exclusive key on one Redis. A function: the call returns the value of that function, whose type must fit the
+   * method's own result.
    *
    * @defaultValue `'throw'`
    */
   onLocked: withDefault(
-    tested<'throw' | 'skip' | ((context: LockedContext) => unknown)>(
-      "'throw', 'skip' or a function",
-      (given) => given === 'throw' || given === 'skip' || typeof given === 'function',
+    tested<'throw' | 'skip' | 'replace' | ((context: LockedContext) => unknown)>(
+      "'throw', 'skip', 'replace' or a function",
+      (given) => ONLY_WORDS.includes(given) || typeof given === 'function',
     ),
     'throw',
   ),
@@ -121,6 +127,7 @@ export const returnedPlaces = count();
 export const WITH_LOCK = {
   ...LEASE,
   ...WAIT,
+  ...REPLACEMENT,
   ...HOLD,
   ...PLACES,
   ...NESTING,
@@ -137,6 +144,7 @@ export function checkedOptions(schema: Schema, given: object): MethodOptions {
   if (typeof places !== 'function') placesFrom({ limit, places });
   else if (limit === undefined) throw placesWithoutLimit('a function');
   refuseLongMinHold(options.minHoldMs ?? 0, options.ttlMs ?? Infinity);
+  refuseReplacement(options);
   return options;
 }
 
@@ -145,6 +153,7 @@ export interface WithLockOptions
   extends
     OptionsOf<typeof LEASE>,
     OptionsOf<typeof WAIT>,
+    OptionsOf<typeof REPLACEMENT>,
     OptionsOf<typeof HOLD>,
     OptionsOf<typeof PLACES>,
     OptionsOf<typeof NESTING>,

@@ -146,6 +146,6 @@ type Misfit<OnLocked, Skipped, Answer> = OnLocked extends 'skip'
   ? (() => Skipped) extends () => Answer
     ? never
     : Say['skip']
-  : OnLocked extends 'throw' | undefined | ((context: never) => Answer)
+  : OnLocked extends 'throw' | 'replace' | undefined | ((context: never) => Answer)
     ? never
     : Say['fallback'];

@@ -1,8 +1,12 @@
+import { RecentMap } from '../../collections/recent-map.js';
 import type { AdminStore, FoundInstance, FoundKey, InstanceRecord } from '../admin-store.js';
 import { elapsedMs, type Clock, type Instant } from '../../time/clock.js';
 import type { MemoryKeys } from './memory-keys.js';
 
 const MOST_NOTES = 1_000;
+
+/** At most this many keys are remembered with the caller that came last to replace their holders. */
+const MOST_REPLACED = 10_000;
 
 interface Report {
   readonly record: InstanceRecord;
@@ -17,6 +21,8 @@ export class MemoryAdminStore implements AdminStore {
   readonly #look: (key: string) => FoundKey;
   readonly #reports = new Map<string, Report>();
   readonly #notes: string[] = [];
+  readonly #newest = new RecentMap<string, number>(MOST_REPLACED);
+  #arrivals = 0;
   readonly #listeners = new Set<(text: string) => void>();
 
   /** @param look finds what is known of a key, or throws for an outage */
@@ -64,12 +70,19 @@ export class MemoryAdminStore implements AdminStore {
   }
 
   async look(keys: readonly string[]): Promise<readonly FoundKey[]> {
-    return keys.map(this.#look);
+    return keys.map((key) => ({ ...this.#look(key), newest: this.#newest.get(key) }));
   }
 
   tell(_address: string, text: string): Promise<void> {
     for (const listener of this.#listeners) listener(text);
     return Promise.resolve();
+  }
+
+  async arrive(key: string): Promise<number> {
+    this.#look(key);
+    this.#arrivals += 1;
+    this.#newest.set(key, this.#arrivals);
+    return this.#arrivals;
   }
 
   forgetOnce(key: string): Promise<boolean> {

@@ -44,6 +44,9 @@ const PLACES = 100;
 const MOST_INSTANCES = 1_000;
 const MOST_NOTES = 1_000;
 
+/** Far longer than a caller takes to replace a holder. */
+const NEWEST_MS = 3_600_000;
+
 /** For so long those are waited for that answer after a majority. */
 const LATECOMERS_MS = 250;
 
@@ -149,6 +152,18 @@ export class RedisAdminStore implements AdminStore {
         client.command(kind === 'sharded' ? 'spublish' : 'publish', channel, text),
       );
     });
+  }
+
+  async arrive(key: string): Promise<number> {
+    const [number = 0] = await this.#ask('replace the holder at', [key], (node) => {
+      const { newest } = node.names(key);
+      const commands: Command[] = [
+        ['incr', newest],
+        ['pexpire', newest, NEWEST_MS],
+      ];
+      return ask(node, commands, ([count]) => countIn(count), WRITES);
+    });
+    return number;
   }
 
   async forgetOnce(key: string): Promise<boolean> {
@@ -265,7 +280,7 @@ async function* keysAt(
 }
 
 function lookAt(node: Server, key: string): Promise<FoundKey> {
-  const { main, fence, queue, holders, limit, once } = node.names(key);
+  const { main, fence, queue, holders, limit, once, newest } = node.names(key);
   return ask(
     node,
     [
@@ -278,8 +293,10 @@ function lookAt(node: Server, key: string): Promise<FoundKey> {
       ['hmget', once, 'state', 'attempt', 'text'],
       ['pttl', once],
       ['get', limit],
+      // Read after the holder: a caller that sees a newer one as the holder sees its number, too.
+      ['get', newest],
     ],
-    ([holder, leftMs, token, places, tokens, togetherMs, marks, markedMs, given]) => {
+    ([holder, leftMs, token, places, tokens, togetherMs, marks, markedMs, given, last]) => {
       if (typeof leftMs !== 'number') return undefined;
       const fencingToken = countIn(token);
       const sinceMs = momentIn(fencingToken);
@@ -293,6 +310,7 @@ function lookAt(node: Server, key: string): Promise<FoundKey> {
         line: pairsIn(places).flatMap(([member, ticket]) => placeIn(member, ticket)),
         once: onceIn(textsIn(marks), numberIn(markedMs)),
         limit: countIn(given),
+        newest: countIn(last),
       };
     },
   );

@@ -12,6 +12,8 @@ export interface KeyNames {
   readonly limit: string;
   /** A hash: what has become of work that is to be done once. */
   readonly once: string;
+  /** A string: the number of the last caller that came to replace the holders. */
+  readonly newest: string;
 }
 
 /** Redis' own rule: the first `{`, and the first `}` after it, with something in between (Cluster specification, "hash tags"). */
@@ -33,6 +35,7 @@ export function keyNames(prefix: string): (key: string) => KeyNames {
         holders: `${main}:{holders}`,
         limit: `${main}:{holders}:limit`,
         once: `${main}:{once}`,
+        newest: `${main}:{newest}`,
       };
     };
   }
@@ -45,6 +48,7 @@ export function keyNames(prefix: string): (key: string) => KeyNames {
       holders: `{${main}}:holders`,
       limit: `{${main}}:holders:limit`,
       once: `{${main}}:once`,
+      newest: `{${main}}:newest`,
     };
   };
 }

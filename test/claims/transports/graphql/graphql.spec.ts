@@ -83,6 +83,17 @@ describe.each(DRIVERS)('GraphQL with %s', (_name, driver) => {
     expect(out.text + lost.text).not.toContain(SECRET);
   });
 
+  it('says that a newer call has replaced the call', async () => {
+    const { error, text } = await app.replacing(`order:${SECRET}`, () =>
+      ask(`mutation { work(id: "${SECRET}") }`),
+    );
+    expect(error).toMatchObject({
+      message: 'A newer request has taken the place of this one.',
+      extensions: { code: 'LOCK_REPLACED', status: 409 },
+    });
+    expect(text).not.toContain(SECRET);
+  });
+
   it('says of an outage that a guard meets when to ask again, and no address', async () => {
     const { text, error } = await ask('mutation { guarded }');
     expect(error).toMatchObject({

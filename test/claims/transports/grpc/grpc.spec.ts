@@ -151,6 +151,18 @@ describe('gRPC', () => {
     expectLoss(await app.losing(`order:${SECRET}`, () => failureOf(client.watch(orderOf(SECRET)))));
   });
 
+  it('answers a call that a newer one replaced with ABORTED and its own code, also in a stream', async () => {
+    const key = `order:${SECRET}`;
+    const { error } = await app.replacing(key, () => ask('work', SECRET).outcome);
+    const streamed = await app.replacing(key, () => failureOf(client.watch(orderOf(SECRET))));
+    for (const each of [error, streamed]) {
+      expect(each?.code).toBe(status.ABORTED);
+      expect(each?.details).toBe('A newer request has taken the place of this one.');
+      expect(each?.metadata.get('lock-error-code')).toEqual(['LOCK_REPLACED']);
+      expect(each?.metadata.get('retry-after-ms')).toEqual([]);
+    }
+  });
+
   const tenant = (name: string): Metadata => {
     const metadata = new Metadata();
     metadata.set('tenant', name);

@@ -5,7 +5,7 @@ import { eventually } from '../../../support/eventually.js';
 import { RedisServer } from '../../../support/redis-server.js';
 
 /** What a test may ask of an application in another process (`serve.ts`). */
-export type Order = 'hold' | 'release' | 'is-held' | 'notes' | 'close';
+export type Order = 'hold' | 'release' | 'replace' | 'is-held' | 'notes' | 'close';
 
 interface Started {
   readonly url: string;
@@ -108,6 +108,14 @@ export class ChildApplication {
     const result = await called;
     await this.#redis.command('DEL', `lock:${key}`);
     return result;
+  }
+
+  /** Replaces the call when it holds the lock of a key. */
+  async replacing<T>(key: string, call: () => Promise<T>): Promise<T> {
+    const called = call();
+    await eventually(() => this.ask('is-held', key) as Promise<boolean>);
+    await this.ask('replace', key);
+    return called;
   }
 
   /** Resolves when the process has ended by itself. */

@@ -35,6 +35,7 @@ export function serve(app: INestApplicationContext, url: string): void {
   const orders: Record<Order, (key: string) => unknown> = {
     hold: async (key) => void held.set(key, await locks.acquire(key, { ttl: '20s' })),
     release: (key) => held.get(key)?.release(),
+    replace: (key) => locks.run(key, { onLocked: 'replace' }, () => undefined),
     'is-held': async (key) => (await locks.inspect(key)).held,
     notes: () => notes,
     close: () => app.close(),

@@ -101,6 +101,16 @@ describe('a gateway of socket.io', () => {
     expect(await exception).toEqual([acknowledgement]);
   });
 
+  it('tells a client that a newer call has replaced its call', async () => {
+    const acknowledgement: unknown = await app.replacing(`order:${ORDER.id}`, () =>
+      socket.emitWithAck('work', ORDER),
+    );
+    expect(acknowledgement).toEqual({
+      ...LOSS,
+      ...{ message: 'A newer request has taken the place of this one.', code: 'LOCK_REPLACED' },
+    });
+  });
+
   it('takes the lock after the guards and the pipes', async () => {
     expect(await socket.emitWithAck('keys', { id: '07', raw: '07' })).toEqual([
       'order:7',
