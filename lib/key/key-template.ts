@@ -4,9 +4,11 @@ import {
   locate,
   placeholder,
   readerOf,
-  type KeyPath,
+  requestPath,
   type Location,
   type Method,
+  type Problem,
+  type RequestPath,
   type RequestValues,
 } from './placeholders.js';
 import { templateParts } from './template-parts.js';
@@ -51,7 +53,9 @@ export interface KeyTemplate {
   /** Whether a placeholder reads the arguments of the call, which handlers have only after their pipes. */
   readonly usesArguments: boolean;
   /** The placeholders that read the request. */
-  readonly requestPaths: readonly KeyPath[];
+  readonly requestPaths: readonly RequestPath[];
+  /** What to write instead, if a placeholder has a deprecated spelling: the end of a sentence about the key. */
+  readonly deprecated: Problem | undefined;
   /**
    * The placeholder for a parameter of the method, or for a property of it: by name, or by position if the name could mean something
    * else.
@@ -91,12 +95,7 @@ export interface KeyTemplate {
 
 /**
  * Parses the template of a key, once, when the class is defined. Two calls whose values differ never get the same key.
- * A placeholder is a path:
- * - `<orderId>` and `<order.id>` begin with the name of a parameter, `<0>` and `<0.id>` with its position.
- * - `<params.id>`, `<body.id>`, `<query.id>`, `<headers.x-id>` and `<user.id>` begin with a part of the request, as
- *   does `<request.body.id>`.
- * - In a method with `@Cron`, `<fireTime>` is the time for which its run was scheduled.
- * - `<class>` is the name of the object's class.
+ * All placeholders: docs/decorators.md#key-templates.
  *
  * A parameter with the name of a part of the request is refused in a handler. In other methods the parameter is used.
  *
@@ -148,7 +147,8 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
   return {
     source: template,
     usesArguments: locations.some(({ from }) => from === 'argument' || from === 'rest'),
-    requestPaths: locations.flatMap(({ from, path }) => (from === 'request' ? [path] : [])),
+    requestPaths: locations.flatMap(({ requested }) => requested ?? []),
+    deprecated: deprecation(texts, locations, asHandler),
     literals,
     forParameter(index, segments) {
       const named = sources[0]?.[index]?.name ?? String(index);
@@ -167,6 +167,29 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
       return keyOf((index) => readers[index]?.(call), request !== undefined);
     },
   };
+}
+
+/** @param method whose parameters may have the name that the current spelling begins with */
+function deprecation(
+  texts: readonly string[],
+  locations: readonly Location[],
+  method: Method,
+): Problem | undefined {
+  const placeholders = locations.map(({ path, requested }) => {
+    const written = placeholder(path);
+    // `<request.user.id>` may be the only way to write it.
+    return requested?.root === path.head
+      ? { written, current: requestPath(requested.root, requested.inside) }
+      : { written, current: written };
+  });
+  const short = placeholders.find(({ written, current }) => written !== current);
+  if (short === undefined) return undefined;
+  const template = texts.map((text, index) => text + (placeholders[index]?.current ?? '')).join('');
+  const isTaken = typeof locate(short.current.slice(1, -1), method) === 'string';
+  return (
+    `has ${short.written}, which looks like a parameter and is read from the request. This spelling is deprecated. Write ` +
+    `${JSON.stringify(template)}${isTaken ? ', and rename the parameter "request"' : ''}.`
+  );
 }
 
 /** Minifiers give names of one letter, or two. */

@@ -10,8 +10,11 @@ type RequestRoot = (typeof REQUEST_ROOTS)[number];
 /** The parts of a request that templates read: raw, before pipes. */
 export type RequestValues = Readonly<Partial<Record<RequestRoot, unknown>>>;
 
-/** What may stand before a part of the request: `<request.body.id>`. */
+/** What stands before a part of the request, so that it does not look like a parameter: `<request.body.id>`. */
 const REQUEST = 'request';
+
+/** The part of the request that is spelt alone: `<user.id>`. */
+const USER = 'user';
 
 /** The placeholder that means the time a run was scheduled for, unless a parameter has its name. */
 const FIRE_TIME = 'fireTime';
@@ -44,11 +47,18 @@ export interface KeyPath {
   readonly segments: readonly string[];
 }
 
+/** A placeholder that reads the request: of `<request.body.order.id>`, the root is `body`, and inside of it is `order.id`. */
+export interface RequestPath extends KeyPath {
+  readonly root: RequestRoot;
+  readonly inside: readonly string[];
+}
+
 /** The place that the value of a placeholder is read from. */
 export interface Location {
   readonly from: 'argument' | 'rest' | 'request' | 'fire-time' | 'class';
-  /** What is read: of a part of the request without `request` before it. */
   readonly path: KeyPath;
+  /** The path, if it is read from the request. */
+  readonly requested?: RequestPath;
   /** The position of the parameter; of a `rest` the first one. */
   readonly index?: number;
   /** The value that the path begins with. */
@@ -76,9 +86,16 @@ export const isPlainName = (name: string): boolean =>
 export const placeholder = ({ head, segments }: KeyPath, depth = segments.length): string =>
   `<${[head, ...segments.slice(0, depth)].join('.')}>`;
 
+/** How a path of the request is spelt. */
+export const requestPath = (root: string, inside: readonly string[]): string =>
+  placeholder(
+    root === USER
+      ? { head: root, segments: inside }
+      : { head: REQUEST, segments: [root, ...inside] },
+  );
+
 const OTHER_WAYS =
-  'Other ways: a position (<0>, <0.id>), a request path (<params.id>, <body.id>, <query.id>, <headers.x-id>, <user.id>) or a ' +
-  'key function.';
+  'Other ways: a position (<0>, <0.id>), a request path (<request.params.id>, <user.id>) or a key function.';
 
 /**
  * Finds where a placeholder is read from. Never guesses: where the sources of a wrapped method disagree about a name, or a handler's
@@ -128,9 +145,10 @@ export function locate(inside: string, method: Method): Location | Problem {
       otherwise: notFound(path, method),
     };
   if (requested !== undefined)
-    return { from: 'request', path: requested, start: ({ request }) => request?.[requested.head] };
-  return isRequestRoot(head)
-    ? `has <${head}>, which is a part of the request. Name a property of it: <${head}.id>.`
+    return { from: 'request', path, requested, start: ({ request }) => request?.[requested.root] };
+  const [root = '', ...within] = withoutRequest(path);
+  return isRequestRoot(root) && within.length === 0
+    ? `has ${placeholder(path)}, which is a part of the request. Name a property of it: ${requestPath(root, ['id'])}.`
     : notFound(path, method);
 }
 
@@ -142,10 +160,13 @@ const argument = (path: KeyPath, { index, rest }: Pick<Parameter, 'index' | 'res
 const isRequestRoot = (head: string): head is RequestRoot =>
   (REQUEST_ROOTS as readonly string[]).includes(head);
 
-/** The path of `<body.id>` and of `<request.body.id>`; `undefined` of what is not read from the request. */
-function requestedBy({ head, segments }: KeyPath): (KeyPath & { head: RequestRoot }) | undefined {
-  const [root = '', ...others] = head === REQUEST ? segments : [head, ...segments];
-  return isRequestRoot(root) && others.length > 0 ? { head: root, segments: others } : undefined;
+const withoutRequest = ({ head, segments }: KeyPath): readonly string[] =>
+  head === REQUEST ? segments : [head, ...segments];
+
+/** `<request.body.id>` and `<body.id>`; `undefined` for what is not read from the request. */
+function requestedBy(path: KeyPath): RequestPath | undefined {
+  const [root = '', ...inside] = withoutRequest(path);
+  return isRequestRoot(root) && inside.length > 0 ? { ...path, root, inside } : undefined;
 }
 
 function tooMany(index: number, { called, sources }: Method): Problem | undefined {
@@ -164,6 +185,18 @@ export const alike = (word: string, candidates: readonly string[]): string | und
   return distance(word, nearest) <= Math.max(word.length, nearest.length) / 3 ? nearest : undefined;
 };
 
+/** The placeholder that was probably meant, for instance by `<req.params.id>`. */
+function meantBy({ head, segments }: KeyPath, names: readonly string[]): string | undefined {
+  const meant = alike(head, segments.length > 0 ? [...names, ...REQUEST_ROOTS] : names);
+  if (meant !== undefined)
+    return names.includes(meant)
+      ? placeholder({ head: meant, segments })
+      : requestPath(meant, segments);
+  const [root = '', ...inside] = segments;
+  const meantRoot = inside.length > 0 ? alike(root, REQUEST_ROOTS) : undefined;
+  return meantRoot && requestPath(meantRoot, inside);
+}
+
 function notFound({ head, segments }: KeyPath, { called, sources }: Method): Problem {
   const missing = placeholder({ head, segments });
   if (sources.length === 0)
@@ -174,8 +207,8 @@ function notFound({ head, segments }: KeyPath, { called, sources }: Method): Pro
   const parameters = sources.flat();
   const names = parameters.flatMap(({ name }) => name ?? []);
   const said = [`has ${missing}, but ${called} has no parameter "${head}"`];
-  const meant = alike(head, segments.length > 0 ? [...names, ...REQUEST_ROOTS] : names);
-  if (meant !== undefined) said.push(`: did you mean ${placeholder({ head: meant, segments })}?`);
+  const meant = meantBy({ head, segments }, names);
+  if (meant !== undefined) said.push(`: did you mean ${meant}?`);
   else said.push(names.length > 0 ? ` (it has ${[...new Set(names)].join(', ')}).` : '.');
   const destructured = parameters.find(({ name, rest }) => name === undefined && !rest);
   if (destructured !== undefined) {
@@ -189,20 +222,22 @@ function notFound({ head, segments }: KeyPath, { called, sources }: Method): Pro
 /** The ways to write what could be a parameter or a part of the request. */
 function ambiguous(
   path: KeyPath,
-  requested: KeyPath,
+  { root, inside }: RequestPath,
   parameter: Parameter,
   called: string,
 ): Problem {
   const { head, segments } = path;
   const position = placeholder({ head: String(parameter.index), segments });
-  const whole = { head: REQUEST, segments: [requested.head, ...requested.segments] };
-  const other =
-    head === REQUEST
-      ? 'or rename the parameter'
-      : `or ${placeholder(whole)} for the request as it came`;
+  const others = [
+    placeholder({ head: REQUEST, segments: [root, ...inside] }),
+    requestPath(root, inside),
+  ];
+  const other = others.find((each) => each !== placeholder(path));
+  const remedy =
+    other === undefined ? 'or rename the parameter' : `or ${other} for the request as it came`;
   return (
     `has ${placeholder(path)}, which is the parameter "${head}" of ${called} and a part of the request. Where a minifier renames the ` +
-    `parameter, it would be the request. Write ${position} for the parameter, after its pipes, ${other}.`
+    `parameter, it would be the request. Write ${position} for the parameter, after its pipes, ${remedy}.`
   );
 }
 
@@ -211,16 +246,22 @@ function ambiguous(
  *
  * @param what the name of the placeholder in errors
  */
-export function readerOf({ from, path, start }: Location, what: string): (call: Call) => unknown {
+export function readerOf(
+  { path, requested, start }: Location,
+  what: string,
+): (call: Call) => unknown {
+  const read = requested?.inside ?? path.segments;
+  /** How many segments stand before those that are read. */
+  const before = path.segments.length - read.length;
   // Node's HTTP parser lower-cases the names of headers.
   const segments =
-    from === 'request' && path.head === 'headers'
-      ? path.segments.map((segment, depth) => (depth === 0 ? segment.toLowerCase() : segment))
-      : path.segments;
+    requested?.root === 'headers'
+      ? read.map((segment, depth) => (depth === 0 ? segment.toLowerCase() : segment))
+      : read;
 
   return (call) => {
     const { request } = call;
-    if (from === 'request' && request === undefined)
+    if (requested !== undefined && request === undefined)
       throw new LockKeyError({
         problem:
           `${what} is read from the request, but the method was called without one. ` +
@@ -228,11 +269,11 @@ export function readerOf({ from, path, start }: Location, what: string): (call: 
       });
     let value = start(call);
     for (const [depth, segment] of segments.entries()) {
-      // Not into strings: for ?ids=42 the path <query.ids.0> would find the letter "4".
+      // Not into strings: for ?ids=42 the path <request.query.ids.0> would find the letter "4".
       if (typeof value !== 'object' || value === null)
         throw new LockKeyError({
           problem:
-            `${what} is undefined, because ${placeholder(path, depth)} is ${describeValue(value)}. ` +
+            `${what} is undefined, because ${placeholder(path, before + depth)} is ${describeValue(value)}. ` +
             'Make sure that it is set before the call.',
           fromRequest: request !== undefined,
           what,

@@ -15,6 +15,7 @@ import { checkKeys, refuseUnfit } from './handlers/start-up-checks.js';
 import { checkLeaders, startLeaders } from './leaders/led-methods.js';
 import { LockService } from './lock.service.js';
 import { bindFeatures, bindLockedMethods, type Provided } from './methods/bind.js';
+import type { LockedMethod } from './methods/locked-method.js';
 import { lockedMethodsOf, unlockedOverrides } from './methods/locked-methods-of.js';
 import { startUpReport } from './start-up-report.js';
 import { warnOfUnhandledSignals } from './unhandled-signals.js';
@@ -64,17 +65,17 @@ export class LockLifecycle
     };
     const routes = new Set(controllers.map(({ instance }) => instance as unknown));
     const prefixes = this.#prefixes();
-    for (const { instance } of objects) {
-      for (const locked of lockedMethodsOf(instance)) {
-        if (locked.slot.serviceName !== service.name) continue;
-        refuseUnfit(instance, locked);
-        checkKeys(instance, locked, routes.has(instance) ? prefixes : undefined).forEach(warn);
-      }
-    }
+    const lockedBy = (instance: object): readonly LockedMethod[] =>
+      [...lockedMethodsOf(instance)].filter(({ slot }) => slot.serviceName === service.name);
+    for (const { instance } of objects)
+      for (const locked of lockedBy(instance)) refuseUnfit(instance, locked);
     bindFeatures(objects);
     for (const { instance } of objects) {
       // Nest injects into what it makes itself; what a factory made, or what is a given value, gets its service here.
       bindLockedMethods(instance, service);
+      // Behind what it refuses: no warning says to write what is refused.
+      for (const locked of lockedBy(instance))
+        checkKeys(instance, locked, routes.has(instance) ? prefixes : undefined).forEach(warn);
       for (const { override, locked } of unlockedOverrides(instance)) {
         if (locked.slot.serviceName !== service.name) continue;
         const { called } = locked.decorator;

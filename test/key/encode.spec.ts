@@ -107,7 +107,7 @@ describe('encodeKeyValue', () => {
   it('blames the sender of the request only when told so', () => {
     const thrown = (options?: EncodeOptions) => {
       try {
-        return encodeKeyValue(null, '<body.id>', options);
+        return encodeKeyValue(null, '<request.body.id>', options);
       } catch (error) {
         return (error as LockKeyError).getStatus();
       }

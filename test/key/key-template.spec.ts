@@ -90,18 +90,20 @@ describe('a key template', () => {
       headers: { 'x-tenant-id': '4' },
       user: { id: '5' },
     };
+    const key = (template: string) => parse(template).resolve([], request);
     expect(
-      parse('<params.id>:<body.order.id>:<query.q>:<headers.X-Tenant-Id>:<user.id>').resolve(
-        [],
-        request,
+      key(
+        '<request.params.id>:<request.body.order.id>:<request.query.q>:<request.headers.X-Tenant-Id>:<user.id>',
       ),
     ).toBe('1:2:3:4:5');
+    expect(key('<params.id>:<body.order.id>:<query.q>:<headers.X-Tenant-Id>')).toBe('1:2:3:4');
+    expect(key('<request.user.id>')).toBe('5');
   });
 
   it('spells the path of a request as it is written, but for the name of a header', () => {
     const request = { body: { orderId: 1, OrderId: 2 }, headers: { 'x-user': { id: 3, Id: 4 } } };
-    expect(parse('<body.OrderId>').resolve([], request)).toBe('2');
-    expect(parse('<headers.X-User.Id>').resolve([], request)).toBe('4');
+    expect(parse('<request.body.OrderId>').resolve([], request)).toBe('2');
+    expect(parse('<request.headers.X-User.Id>').resolve([], request)).toBe('4');
   });
 
   it('may have 1,024 characters of text around its placeholders, and no more', () => {
@@ -117,6 +119,9 @@ describe('a key template', () => {
     const template = parse('<body.id>:<headers.X-Id>', 'handle');
     expect(template).toMatchObject({ usesArguments: true, requestPaths: [] });
     expect(template.resolve([{ id: 1 }, { 'X-Id': 2 }], { body: { id: 3 } })).toBe('1:2');
+    const request = parseOwnerless('<request.body.id>', (request: unknown) => request);
+    expect(request).toMatchObject({ usesArguments: true, requestPaths: [], deprecated: undefined });
+    expect(request.resolve([{ body: { id: 1 } }], { body: { id: 2 } })).toBe('1');
   });
 
   it('reads a rest parameter as the list of its arguments', () => {
@@ -129,10 +134,14 @@ describe('a key template', () => {
       const { source, usesArguments, requestPaths } = parse(template);
       return [source, usesArguments, requestPaths];
     };
-    const id = (head: string) => [{ head, segments: ['id'] }];
+    const id = (root: string, ...request: string[]) => {
+      const [head, ...segments] = [...request, root, 'id'];
+      return [{ head, segments, root, inside: ['id'] }];
+    };
     expect(uses('report')).toEqual(['report', false, []]);
     expect(uses('<0>')).toEqual(['<0>', true, []]);
     expect(uses('<body.id>')).toEqual(['<body.id>', false, id('body')]);
+    expect(uses('<request.body.id>')).toEqual(['<request.body.id>', false, id('body', 'request')]);
     expect(uses('<orderId>:<user.id>')).toEqual(['<orderId>:<user.id>', true, id('user')]);
     expect(parse('<ids.0>', 'many').usesArguments).toBe(true);
   });
@@ -164,17 +173,28 @@ describe('the key of a call', () => {
   it('is refused with 400 when the values came from a request', () => {
     const status = (template: string, args: unknown[], request: object) =>
       keyError(() => parse(template).resolve(args, request)).getStatus();
-    expect(status('<params.id>', [], {})).toBe(400);
-    expect(status('<query.id>', [], { query: { id: ['1', '2'] } })).toBe(400);
+    expect(status('<request.params.id>', [], {})).toBe(400);
+    expect(status('<request.query.id>', [], { query: { id: ['1', '2'] } })).toBe(400);
     expect(status('<orderId>', [undefined], {})).toBe(400);
     expect(status('<order.id>', ['7'], {})).toBe(400);
   });
 
+  it.each([
+    ['<request.params.id>', '<request.params> is undefined'],
+    ['<request.params.order.id>', '<request.params> is undefined'],
+    ['<request.body.order.id>', '<request.body.order> is undefined'],
+    ['<body.order.id>', '<body.order> is undefined'],
+    ['<user.id>', '<user> is undefined'],
+  ])('is refused for %s with how far the request goes', (template, problem) => {
+    const error = keyError(() => parse(template).resolve([], { body: {} }));
+    expect(error.detail).toContain(`: ${template} is undefined, because ${problem}.`);
+  });
+
   it('is refused, and not with 400, when it reads a request and there is none', () => {
-    const error = keyError(() => parse('<params.id>').resolve([], undefined));
+    const error = keyError(() => parse('<request.params.id>').resolve([], undefined));
     expect(error.getStatus()).toBe(500);
     expect(error.detail).toBe(
-      '@WithLock on OrdersService.pay: <params.id> is read from the request, but the method was called without one. ' +
+      '@WithLock on OrdersService.pay: <request.params.id> is read from the request, but the method was called without one. ' +
         'Take it from a parameter instead, or lock where the request is handled.',
     );
   });
@@ -228,7 +248,15 @@ describe('a template that cannot work fails when the class is defined', () => {
     ['<body.prototype>', 'reads "prototype"'],
     [
       '<params>',
-      'has <params>, which is a part of the request. Name a property of it: <params.id>.',
+      'has <params>, which is a part of the request. Name a property of it: <request.params.id>.',
+    ],
+    [
+      '<request.body>',
+      'has <request.body>, which is a part of the request. Name a property of it: <request.body.id>.',
+    ],
+    [
+      '<request.user>',
+      'has <request.user>, which is a part of the request. Name a property of it: <user.id>.',
     ],
     ['<3>', 'asks for <3>, but pay() takes 3 parameters, counted from 0'],
     ['<orderId><0>', 'is ambiguous: two values stand side by side'],
@@ -236,7 +264,13 @@ describe('a template that cannot work fails when the class is defined', () => {
     ['<orderId>%<0>', 'is ambiguous: "%" between two values'],
     ['<ordrId>', 'has <ordrId>, but pay() has no parameter "ordrId": did you mean <orderId>?'],
     ['<orders.id>', 'did you mean <order.id>?'],
-    ['<param.id>', 'did you mean <params.id>?'],
+    ['<param.id>', 'did you mean <request.params.id>?'],
+    ['<request.header.x-id>', 'did you mean <request.headers.x-id>?'],
+    ['<req.params.id>', 'did you mean <request.params.id>?'],
+    ['<req.user.id>', 'did you mean <user.id>?'],
+    ['<usr.id>', 'did you mean <user.id>?'],
+    ['<request.id>', 'has no parameter "request" (it has orderId, order).'],
+    ['<request>', 'has no parameter "request" (it has orderId, order).'],
     ['<tenant>', 'has no parameter "tenant" (it has orderId, order).'],
     ['<id>', 'Parameter 2 is destructured: write <2.id>.'],
   ])('%s', (template, problem) => {
@@ -253,7 +287,7 @@ describe('a template that cannot work fails when the class is defined', () => {
 
   it('names the other ways', () => {
     for (const template of ['<tenant>', '<9>'])
-      expect(() => parse(template)).toThrow(/<0>.*<params\.id>.*key function/);
+      expect(() => parse(template)).toThrow(/<0>.*<request\.params\.id>.*key function/);
     expect(() => parse('<tenant>', 'none')).toThrow('none() has no parameter "tenant".');
     expect(() => parse('<1>', 'one')).toThrow('one() takes 1 parameter, counted from 0');
   });
@@ -279,7 +313,7 @@ describe('a template that cannot work fails when the class is defined', () => {
   });
 
   it('suggests a part of the request only where a property of it is read', () => {
-    expect(() => parse('<bodi.id>', 'one')).toThrow('did you mean <body.id>?');
+    expect(() => parse('<bodi.id>', 'one')).toThrow('did you mean <request.body.id>?');
     expect(() => parse('<bodi>', 'one')).toThrow('(it has a)');
   });
 
@@ -292,6 +326,39 @@ describe('a template that cannot work fails when the class is defined', () => {
 
   it('asks for one of the arguments of a rest parameter', () => {
     expect(() => parse('<ids>', 'many')).toThrow('Pick one (<ids.0>)');
+  });
+});
+
+describe('a template that spells a part of the request as if it were a parameter', () => {
+  const deprecated = (template: string) => parse(template).deprecated;
+
+  it('is deprecated, and the template to write is named', () => {
+    expect(deprecated('order:<params.id>')).toBe(
+      'has <params.id>, which looks like a parameter and is read from the request. This spelling is deprecated. Write ' +
+        '"order:<request.params.id>".',
+    );
+    expect(deprecated('a:<body.lines.0.sku>:<orderId>:<user.id>:<headers.X-Shop>:b')).toBe(
+      'has <body.lines.0.sku>, which looks like a parameter and is read from the request. This spelling is ' +
+        'deprecated. Write "a:<request.body.lines.0.sku>:<orderId>:<user.id>:<request.headers.X-Shop>:b".',
+    );
+  });
+
+  it.each(['order', '<0>', '<order.id>', '<user.id>', '<request.user.id>', '<request.body.id>'])(
+    'is not what %s is',
+    (template) => {
+      expect(deprecated(template)).toBeUndefined();
+    },
+  );
+
+  it('is not what reads a parameter of that name', () => {
+    expect(parse('<body.id>', 'handle').deprecated).toBeUndefined();
+  });
+
+  it('has to be written in another way where a parameter is called "request"', () => {
+    const template = parseOwnerless('<params.id>', (request: unknown) => request);
+    expect(template.deprecated).toMatch(
+      /Write "<request\.params\.id>", and rename the parameter "request"\.$/,
+    );
   });
 });
 
@@ -336,7 +403,7 @@ describe('a method that another decorator has wrapped', () => {
   it('takes positions and request paths, but no names, when no source can be read', () => {
     const hidden = OrdersService.prototype.pay.bind(undefined as never);
     expect(parseOwnerless('<9>', hidden).resolve(Array.from('0123456789'), undefined)).toBe('9');
-    expect(parseOwnerless('<body.id>', hidden).requestPaths).toHaveLength(1);
+    expect(parseOwnerless('<request.body.id>', hidden).requestPaths).toHaveLength(1);
     expect(() => parseOwnerless('<orderId>', hidden)).toThrow('the source of pay() cannot be read');
   });
 

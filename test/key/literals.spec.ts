@@ -62,7 +62,7 @@ describe('a word of a key that is called like a parameter', () => {
     ['the:id:<id.number>', [':id']],
     ['the:id:<0>', [':id']],
     ['the:id:<1>', ['[:id]']],
-    ['the:id:<body.id>', ['[:id]']],
+    ['the:id:<request.body.id>', ['[:id]']],
     ['the:ids:<ids.0>', [':ids']],
     ['the:ids:<2>', [':ids']],
     ['the:ids:<id>', ['[:ids]']],

@@ -56,7 +56,7 @@ class OrdersController {
   ) {}
 
   @Post('request/:id')
-  @WithLock('<params.id>')
+  @WithLock('<request.params.id>')
   async byRequest(): Promise<string> {
     return String(this.locks.current()?.keys);
   }
@@ -314,7 +314,7 @@ describe('<class>', () => {
     @Inject(LockService)
     readonly locks!: LockService;
 
-    @WithLock('<class>:<params.id>')
+    @WithLock('<class>:<request.params.id>')
     @Post('request/:id')
     async byRequest(): Promise<string> {
       return String(this.locks.current()?.keys);

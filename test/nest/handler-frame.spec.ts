@@ -128,7 +128,7 @@ async function slow(): Promise<number> {
 class Watched {
   @Post('raw/:id')
   @UseInterceptors(Above)
-  @WithLock('a:<params.id>')
+  @WithLock('a:<request.params.id>')
   @UseInterceptors(Below)
   async raw(): Promise<void> {
     calls.push('raw');
@@ -155,7 +155,7 @@ class Calls {
   }
 
   @Post('retry/raw/:id')
-  @WithLock('a:<params.id>')
+  @WithLock('a:<request.params.id>')
   @UseInterceptors(Retry)
   retryRaw(): Promise<number> {
     return flaky();
@@ -176,7 +176,7 @@ class Calls {
   }
 
   @Post('impatient/raw/:id')
-  @WithLock('a:<params.id>')
+  @WithLock('a:<request.params.id>')
   @UseInterceptors(ImpatientRetry)
   impatientRaw(): Promise<number> {
     return slow();
@@ -190,7 +190,7 @@ class Calls {
   }
 
   @Post('timeout/raw/:id')
-  @WithLock('a:<params.id>')
+  @WithLock('a:<request.params.id>')
   @UseInterceptors(Timeout)
   async timeoutRaw(): Promise<void> {
     await gate.pass();
@@ -204,14 +204,14 @@ class Calls {
   }
 
   @Post('timeout/begun/:id')
-  @WithLock('a:<params.id>', { returns: 'observable' })
+  @WithLock('a:<request.params.id>', { returns: 'observable' })
   @UseInterceptors(Timeout)
   timeoutBegun(): Observable<number> {
     return from(slow());
   }
 
   @Post('cut/:id')
-  @WithLock('a:<params.id>', { returns: 'observable' })
+  @WithLock('a:<request.params.id>', { returns: 'observable' })
   @UseInterceptors(Cut)
   cut(): Observable<number> {
     const work = slow();
@@ -227,7 +227,7 @@ class Calls {
   }
 
   @Post('cached/:id')
-  @WithLock('a:<params.id>')
+  @WithLock('a:<request.params.id>')
   @UseInterceptors(Cached)
   async cached(): Promise<void> {
     calls.push('ran');
@@ -235,7 +235,7 @@ class Calls {
 
   @Post('twice/:id')
   @UseInterceptors(LockInterceptor)
-  @WithLock('a:<params.id>', { reentrant: false })
+  @WithLock('a:<request.params.id>', { reentrant: false })
   async twice(@Param('id') id: string): Promise<string> {
     return `${id} ${this.locks.current()?.keys.join() ?? 'nothing'}`;
   }
@@ -274,7 +274,7 @@ class Calls {
   async quickNamed(@Param('id') _id: string): Promise<void> {}
 
   @Post('quick/raw/:id')
-  @WithLock('a:<params.id>')
+  @WithLock('a:<request.params.id>')
   async quickRaw(): Promise<void> {}
 
   @Get('failing/:id')

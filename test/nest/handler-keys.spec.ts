@@ -18,14 +18,14 @@ class Keys {
   }
 
   @Post('raw/:id')
-  @WithLock('order:<params.id>')
+  @WithLock('order:<request.params.id>')
   async raw(@Param('id') id: string): Promise<string> {
     await gate.pass();
     return id;
   }
 
   @Post('body')
-  @WithLock(['order:<body.order.id>', 'list:<body.lists.0>'])
+  @WithLock(['order:<request.body.order.id>', 'list:<request.body.lists.0>'])
   async body(): Promise<void> {
     await gate.pass();
   }
@@ -45,7 +45,7 @@ class Keys {
   }
 
   @Get('sources')
-  @WithLock('order:<query.id>:<headers.X-Shop>')
+  @WithLock('order:<request.query.id>:<request.headers.X-Shop>')
   async sources(@Query('id') id: string, @Headers('x-shop') shop: string): Promise<string> {
     await gate.pass();
     return id + shop;
@@ -194,7 +194,7 @@ describe.each(ADAPTERS)('the key of a handler, on %s', (adapter) => {
     expect(body.code).toBe('LOCK_KEY_INVALID');
     expect(gate.visits).toBe(0);
     expect(warnings.join()).toContain(
-      '<params.id> is read from the request, but the method was called without one.',
+      '<request.params.id> is read from the request, but the method was called without one.',
     );
   });
 
@@ -234,6 +234,11 @@ describe.each(ADAPTERS)('the key of a handler, on %s', (adapter) => {
     expect(() => {
       define('order:<request.query.id>');
     }).toThrow('Write <1.query.id> for the parameter, after its pipes, or rename the parameter.');
+    expect(() => {
+      define('order:<request.user.id>');
+    }).toThrow(
+      'Write <1.user.id> for the parameter, after its pipes, or <user.id> for the request as it came.',
+    );
     expect(() => {
       define('order:<0.id>:<request.id>:<query.id>');
     }).not.toThrow();

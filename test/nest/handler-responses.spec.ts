@@ -54,7 +54,7 @@ class Responses {
   }
 
   @Get('raw-file/:id')
-  @WithLock('a:<params.id>')
+  @WithLock('a:<request.params.id>')
   async rawFile(): Promise<StreamableFile> {
     return new StreamableFile(Readable.from(chunks()));
   }
@@ -73,7 +73,7 @@ class Responses {
 
   @Get('raw-generator/:id')
   @Header('content-type', 'text/plain')
-  @WithLock('a:<params.id>')
+  @WithLock('a:<request.params.id>')
   async *rawGenerator(): AsyncGenerator<string> {
     yield* chunks();
   }
@@ -149,7 +149,7 @@ class Responses {
   }
 
   @Get('raw-waiting/:id')
-  @WithLock('a:<params.id>', { wait: '20s' })
+  @WithLock('a:<request.params.id>', { wait: '20s' })
   async rawWaiting(@Param('id') id: string): Promise<string> {
     return this.working(id);
   }

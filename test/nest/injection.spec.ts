@@ -342,7 +342,7 @@ describe('an application without the module', () => {
     @Controller()
     class Orders {
       @Post('orders/:id/pay')
-      @WithLock('order:<params.id>')
+      @WithLock('order:<request.params.id>')
       async pay(): Promise<void> {}
     }
 

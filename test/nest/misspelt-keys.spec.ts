@@ -3,15 +3,18 @@ import {
   Get,
   Injectable,
   Param,
+  ParseIntPipe,
   Post,
   Version,
   VersioningType,
   type Type,
 } from '@nestjs/common';
 import { RouterModule } from '@nestjs/core';
+import { MessagePattern } from '@nestjs/microservices';
+import { Test } from '@nestjs/testing';
 import { Module } from '@nestjs/common';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { LockConfigurationError, WithLock } from 'nestjs-holdfast';
+import { LockConfigurationError, LockModule, WithLock } from 'nestjs-holdfast';
 import { ADAPTERS, closeHttpApps, startHttpApp } from './http-app.js';
 
 afterEach(closeHttpApps);
@@ -40,39 +43,47 @@ function controllerOf(
 describe('a key that names a parameter which the route does not have', () => {
   it('prevents the start, and the error names the one that was meant', async () => {
     await expect(
-      startHttpApp({ controllers: [controllerOf('order:<params.idd>')] }),
+      startHttpApp({ controllers: [controllerOf('order:<request.params.idd>')] }),
     ).rejects.toThrow(
       new LockConfigurationError(
-        `${WHERE} "order:<params.idd>" has <params.idd>, but its route has no parameter "idd": did you mean <params.id>? ` +
+        `${WHERE} "order:<request.params.idd>" has <request.params.idd>, but its route has no parameter "idd": did you mean <request.params.id>? ` +
           'For a value that is set elsewhere use a key function.',
       ),
     );
   });
 
+  it('is named as it is written, and the one that was meant in the current spelling', async () => {
+    await expect(
+      startHttpApp({ controllers: [controllerOf('order:<params.idd.0>')] }),
+    ).rejects.toThrow(
+      'has <params.idd.0>, but its route has no parameter "idd": did you mean <request.params.id.0>?',
+    );
+  });
+
   it('is warned of where none is like it, for a guard may set it', async () => {
     const { warnings, post } = await startHttpApp({
-      controllers: [controllerOf('order:<params.tenant>')],
+      controllers: [controllerOf('order:<request.params.tenant>')],
     });
     expect(warnings).toEqual([
-      `${WHERE} "order:<params.tenant>" has <params.tenant>, but its route has no parameter "tenant" (it has id). Unless a guard sets it, ` +
+      `${WHERE} "order:<request.params.tenant>" has <request.params.tenant>, but its route has no parameter "tenant" (it has id). Unless a guard sets it, ` +
         'every request is answered with 400.',
     ]);
     expect((await post('/orders/42')).status).toBe(400);
   });
 
   it.each([
-    ['a parameter of the controller', 'o:<params.shop>', { prefix: 'shops/:shop' }],
-    ['one of several paths', 'o:<params.shop>', { prefix: ['shops/:shop', 'all'] }],
-    ['a named wildcard', 'o:<params.rest.0>', { path: 'files/*rest' }],
-    ['an optional parameter', 'o:<params.id>', { path: 'orders{/:id}' }],
-    ['another part of the request', 'o:<body.idd>', {}],
+    ['a parameter of the controller', 'o:<request.params.shop>', { prefix: 'shops/:shop' }],
+    ['one of several paths', 'o:<request.params.shop>', { prefix: ['shops/:shop', 'all'] }],
+    ['a named wildcard', 'o:<request.params.rest.0>', { path: 'files/*rest' }],
+    ['an optional parameter', 'o:<request.params.id>', { path: 'orders{/:id}' }],
+    ['another part of the request', 'o:<request.body.idd>', {}],
   ])('is not seen in %s', async (_what, key, route) => {
     const { warnings } = await startHttpApp({ controllers: [controllerOf(key, route)] });
     expect(warnings).toEqual([]);
   });
 
   it('is not looked for in a path with a wildcard that has no name', async () => {
-    const orders = controllerOf('order:<params.idd>', { path: 'orders/:id/*' });
+    const orders = controllerOf('order:<request.params.idd>', { path: 'orders/:id/*' });
     const { warnings } = await startHttpApp({ controllers: [orders] });
     expect(warnings.filter((warning) => warning.includes('@WithLock'))).toEqual([]);
   });
@@ -81,14 +92,14 @@ describe('a key that names a parameter which the route does not have', () => {
     @Controller({ path: 'orders', version: '2' })
     class Orders {
       @Post('first/:id')
-      @WithLock('o:<params.tenant>:<params.region>:<params.id>')
+      @WithLock('o:<request.params.tenant>:<request.params.region>:<request.params.id>')
       async pay(): Promise<string> {
         return 'paid';
       }
 
       @Version('3')
       @Post('second/:id')
-      @WithLock('o:<params.id>')
+      @WithLock('o:<request.params.id>')
       async refund(): Promise<string> {
         return 'refunded';
       }
@@ -118,7 +129,7 @@ describe('a key that names a parameter which the route does not have', () => {
   it('is looked for in the route of the class that inherits the handler', async () => {
     abstract class Base {
       @Get()
-      @WithLock('o:<params.tenant>')
+      @WithLock('o:<request.params.tenant>')
       async list(): Promise<string> {
         return 'all';
       }
@@ -137,7 +148,7 @@ describe.each(ADAPTERS)('a value of the key that no request has, on %s', (adapte
     @Controller('orders')
     class Orders {
       @Post()
-      @WithLock('order:<user.id>:<body.id>')
+      @WithLock('order:<user.id>:<request.body.id>')
       async pay(): Promise<string> {
         return 'paid';
       }
@@ -156,7 +167,7 @@ describe.each(ADAPTERS)('a value of the key that no request has, on %s', (adapte
     }
     expect(warnings).toEqual([
       '@WithLock on Orders.pay: <user.id> is undefined, because <user> is undefined. Make sure that it is set before the call. The request ' +
-        'was answered with 400, and this is logged once. If all requests are, the key of this handler ("order:<user.id>:<body.id>") is ' +
+        'was answered with 400, and this is logged once. If all requests are, the key of this handler ("order:<user.id>:<request.body.id>") is ' +
         'wrong: is a name misspelt, or set by a guard that this route does not have?',
     ]);
     expect(debugged.filter((message) => message.includes('@WithLock on Orders.pay'))).toEqual([
@@ -251,13 +262,108 @@ describe('a parameter that is written with a colon', () => {
 
   it('is refused, or warned of, where a parameter of the route has that name', async () => {
     await expect(startHttpApp({ controllers: [controllerOf('order::id')] })).rejects.toThrow(
-      `${WHERE} "order::id" has ":id", which is plain text, so all calls share one lock. Write <params.id>.`,
+      `${WHERE} "order::id" has ":id", which is plain text, so all calls share one lock. Write <request.params.id>.`,
     );
     const { warnings } = await startHttpApp({ controllers: [controllerOf('order:id')] });
-    expect(warnings.join()).toContain('For the parameter of the route write <params.id>.');
+    expect(warnings.join()).toContain('For the parameter of the route write <request.params.id>.');
     const slashes = await startHttpApp({ controllers: [controllerOf('order/#id')] });
     expect(slashes.warnings.join()).toContain('has "#id", which is plain text');
-    const read = await startHttpApp({ controllers: [controllerOf('order/<params.id>/id')] });
+    const read = await startHttpApp({
+      controllers: [controllerOf('order/<request.params.id>/id')],
+    });
     expect(read.warnings).toEqual([]);
+  });
+});
+
+describe('a key that spells a part of the request as if it were a parameter', () => {
+  const deprecated = (key: string, written: string, current: string): string =>
+    `${WHERE} ${JSON.stringify(key)} has ${written}, which looks like a parameter and is read from the request. This spelling is deprecated. ` +
+    `Write ${JSON.stringify(current)}.`;
+
+  it('works, with one warning for its template when the application starts', async () => {
+    abstract class Base {
+      @Post('pay/:id')
+      @WithLock(['order:<params.id>:<params.id>', 'shop:<request.headers.x-shop>', 'by:<user.id>'])
+      async pay(): Promise<string> {
+        return 'paid';
+      }
+    }
+    @Controller('orders')
+    class Orders extends Base {}
+    @Controller('others')
+    class Others extends Base {}
+    const guard = (request: { user?: object }, _response: unknown, next: () => void): void => {
+      request.user = { id: 7 };
+      next();
+    };
+    const { post, warnings } = await startHttpApp(
+      { controllers: [Orders, Others] },
+      { configure: (app) => app.use(guard) },
+    );
+    const headers = { 'x-shop': 'north' };
+    for (const path of ['/orders/pay/42', '/orders/pay/43', '/others/pay/42'])
+      expect((await post(path, {}, { headers })).body).toBe('paid');
+    expect(warnings).toEqual([
+      deprecated(
+        'order:<params.id>:<params.id>',
+        '<params.id>',
+        'order:<request.params.id>:<request.params.id>',
+      ).replace('on Orders.pay', 'on Base.pay'),
+    ]);
+  });
+
+  it('has a warning for each template', async () => {
+    @Controller()
+    class Orders {
+      @Post(':id')
+      @WithLock(['order:<params.id>', 'shop:<headers.x-shop>'])
+      async pay(): Promise<string> {
+        return 'paid';
+      }
+    }
+    expect((await startHttpApp({ controllers: [Orders] })).warnings).toEqual([
+      deprecated('order:<params.id>', '<params.id>', 'order:<request.params.id>'),
+      deprecated('shop:<headers.x-shop>', '<headers.x-shop>', 'shop:<request.headers.x-shop>'),
+    ]);
+  });
+
+  it('has one on other transports, too', async () => {
+    @Controller()
+    class Orders {
+      @MessagePattern('pay')
+      @WithLock('order:<body.id>')
+      async pay(): Promise<string> {
+        return 'paid';
+      }
+    }
+    expect((await startHttpApp({ controllers: [Orders] })).warnings).toEqual([
+      deprecated('order:<body.id>', '<body.id>', 'order:<request.body.id>'),
+    ]);
+  });
+
+  it('has none where the application does not start', async () => {
+    @Controller()
+    class Orders {
+      @Post(':id')
+      @WithLock('order:<params.id>')
+      async pay(@Param('id', ParseIntPipe) id: number): Promise<number> {
+        return id;
+      }
+    }
+    const warnings: string[] = [];
+    const logger = {
+      log: () => undefined,
+      error: () => undefined,
+      warn: (text: string) => warnings.push(text),
+    };
+    const module = await Test.createTestingModule({
+      imports: [LockModule.forRoot({ store: 'memory' })],
+      controllers: [Orders],
+    })
+      .setLogger(logger)
+      .compile();
+    await expect(module.init()).rejects.toThrow('Write <id>, which is read after the pipes.');
+    expect(warnings).toEqual([]);
+    await module.close();
   });
 });

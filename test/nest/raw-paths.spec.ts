@@ -66,25 +66,36 @@ const controller = (key: string, parts: Parameters<typeof having>[1]): ModuleMet
   controllers: [having(key, { also: Controller(), ...parts })],
 });
 
-const RAW = '@WithLock on Orders.pay: the key "order:<params.id>" has <params.id>, which is raw. ';
+const RAW =
+  '@WithLock on Orders.pay: the key "order:<request.params.id>" has <request.params.id>, which is raw. ';
 
 /** Adds a row with its raw path, why that is refused, and what to write. */
 const CONVERTED: readonly (readonly [string, string, Parameters<typeof having>[1], string])[] = [
-  ['a pipe', 'params.id', { parameter: Param('id', ParseIntPipe) }, 'ParseIntPipe may change it'],
+  [
+    'a pipe',
+    'request.params.id',
+    { parameter: Param('id', ParseIntPipe) },
+    'ParseIntPipe may change it',
+  ],
   [
     'an object of a pipe',
-    'params.id',
+    'request.params.id',
     { parameter: Param('id', new ParseIntPipe()) },
     'ParseIntPipe may change it',
   ],
-  ['a type', 'params.id', { parameter: Param('id'), type: Number }, 'has the type Number'],
-  ['a list', 'query.id.0', { parameter: Query('id'), type: Array }, 'has the type Array'],
-  ['a header', 'headers.X-Id', { parameter: Headers('x-id'), type: Number }, 'has the type Number'],
-  ['the class of a body', 'body.id', { parameter: Body(), type: Dto }, 'has the type Dto'],
-  ['the class of all', 'params.id', { parameter: Param(), type: Dto }, 'has the type Dto'],
+  ['a type', 'request.params.id', { parameter: Param('id'), type: Number }, 'has the type Number'],
+  ['a list', 'request.query.id.0', { parameter: Query('id'), type: Array }, 'has the type Array'],
+  [
+    'a header',
+    'request.headers.X-Id',
+    { parameter: Headers('x-id'), type: Number },
+    'has the type Number',
+  ],
+  ['the class of a body', 'request.body.id', { parameter: Body(), type: Dto }, 'has the type Dto'],
+  ['the class of all', 'request.params.id', { parameter: Param(), type: Dto }, 'has the type Dto'],
   [
     'a pipe of the method',
-    'body.id',
+    'request.body.id',
     {
       parameter: Body(),
       type: Object,
@@ -93,20 +104,20 @@ const CONVERTED: readonly (readonly [string, string, Parameters<typeof having>[1
     'TrimPipe may change it',
   ],
   [
-    'the request in full',
-    'request.params.id',
+    'the request, in short',
+    'params.id',
     { parameter: Param('id'), type: Number },
     'has the type Number',
   ],
   [
     'a microservice without decorators',
-    'body.id',
+    'request.body.id',
     { reached: MessagePattern('pay'), type: Dto },
     'has the type Dto',
   ],
   [
     'a microservice',
-    'body.id',
+    'request.body.id',
     { reached: MessagePattern('pay'), parameter: Payload('id', ParseIntPipe) },
     'ParseIntPipe',
   ],
@@ -123,7 +134,10 @@ describe('a key that reads from the raw request what pipes may convert', () => {
   });
 
   it('is refused with the spelling to use', async () => {
-    const message = async (parts: Parameters<typeof having>[1], key = 'order:<params.id>') =>
+    const message = async (
+      parts: Parameters<typeof having>[1],
+      key = 'order:<request.params.id>',
+    ) =>
       startHttpApp(controller(key, parts)).then(undefined, (error: unknown) =>
         error instanceof Error ? error.message : error,
       );
@@ -135,19 +149,19 @@ describe('a key that reads from the raw request what pipes may convert', () => {
       `${RAW}Its parameter has the type Number, to which a pipe may convert it later, so "42" and "042" could be two keys of one ` +
         `thing. Write <id>${after}`,
     );
-    expect(await message({ parameter: Body(), type: Dto }, 'a:<body.order.id>')).toContain(
+    expect(await message({ parameter: Body(), type: Dto }, 'a:<request.body.order.id>')).toContain(
       `Write <id.order.id>${after}`,
     );
-    expect(await message({ parameter: Body('order'), type: Dto }, 'a:<body.order.id>')).toContain(
-      `Write <id.id>${after}`,
-    );
+    expect(
+      await message({ parameter: Body('order'), type: Dto }, 'a:<request.body.order.id>'),
+    ).toContain(`Write <id.id>${after}`);
   });
 
   it('is refused with the position of a parameter that has no name of its own', async () => {
     @Controller()
     class Orders {
       @Post('orders/:id')
-      @WithLock('order:<params.id>')
+      @WithLock('order:<request.params.id>')
       async pay(@Param() { id }: Dto): Promise<string> {
         return id;
       }
@@ -166,14 +180,14 @@ describe('a key that reads from the raw request what pipes may convert', () => {
     @WebSocketGateway()
     class Gateway {
       @SubscribeMessage('pay')
-      @WithLock('order:<body.id>')
+      @WithLock('order:<request.body.id>')
       async pay(@MessageBody('id', ParseIntPipe) id: number): Promise<number> {
         return id;
       }
     }
     @WebSocketGateway()
     class Undecorated {
-      @WithLock('order:<body.id>')
+      @WithLock('order:<request.body.id>')
       @SubscribeMessage('pay')
       async pay(_client: object, order: Dto): Promise<string> {
         return order.id;
@@ -182,7 +196,7 @@ describe('a key that reads from the raw request what pipes may convert', () => {
     @Resolver()
     class Payments {
       @Mutation(() => Int)
-      @WithLock('order:<params.id>')
+      @WithLock('order:<request.params.id>')
       async pay(@Args('id', { type: () => Int }, ParseIntPipe) id: number): Promise<number> {
         return id;
       }
@@ -193,12 +207,12 @@ describe('a key that reads from the raw request what pipes may convert', () => {
   });
 
   it.each<[string, string, Parameters<typeof having>[1]]>([
-    ['a text', 'params.id', { parameter: Param('id') }],
-    ['another part', 'params.id', { parameter: Body('id', ParseIntPipe) }],
-    ['another name', 'params.id', { parameter: Param('shop', ParseIntPipe) }],
-    ['an interface', 'body.id', { parameter: Body(), type: Object }],
-    ['no type, as of esbuild', 'params.id', { parameter: Param('id'), type: undefined }],
-    ['the request itself', 'params.id', { parameter: Req(), type: Dto }],
+    ['a text', 'request.params.id', { parameter: Param('id') }],
+    ['another part', 'request.params.id', { parameter: Body('id', ParseIntPipe) }],
+    ['another name', 'request.params.id', { parameter: Param('shop', ParseIntPipe) }],
+    ['an interface', 'request.body.id', { parameter: Body(), type: Object }],
+    ['no type, as of esbuild', 'request.params.id', { parameter: Param('id'), type: undefined }],
+    ['the request itself', 'request.params.id', { parameter: Req(), type: Dto }],
     ['a user', 'user.id', { parameter: Param('id', ParseIntPipe) }],
   ])('is accepted where nothing converts it: %s', async (_what, path, parts) => {
     await expect(startHttpApp(controller(`order:<${path}>`, parts))).resolves.toBeDefined();
@@ -207,30 +221,30 @@ describe('a key that reads from the raw request what pipes may convert', () => {
 
 describe('a key that reads the request, on a method that no request reaches', () => {
   const PROBLEM =
-    '@WithLock on Orders.pay: the key "order:<params.id>" has <params.id>, which is read from the request, and no request reaches this ' +
+    '@WithLock on Orders.pay: the key "order:<request.params.id>" has <request.params.id>, which is read from the request, and no request reaches this ' +
     'method. Take the value from a parameter (<orderId>), or lock where the request is handled.';
 
   const plain = (): void => undefined;
 
   it('is refused at the start, on a service and on a controller', async () => {
-    const orders = having('order:<params.id>', { reached: plain, also: Injectable() });
+    const orders = having('order:<request.params.id>', { reached: plain, also: Injectable() });
     await expect(startHttpApp({ providers: [orders] })).rejects.toThrow(
       new LockConfigurationError(PROBLEM),
     );
-    await expect(startHttpApp(controller('order:<params.id>', { reached: plain }))).rejects.toThrow(
-      PROBLEM,
-    );
+    await expect(
+      startHttpApp(controller('order:<request.params.id>', { reached: plain })),
+    ).rejects.toThrow(PROBLEM);
   });
 
   it('is refused on a cron job', async () => {
     const reached = Cron('0 0 1 1 *');
-    const orders = having('order:<params.id>', { reached });
+    const orders = having('order:<request.params.id>', { reached });
     await expect(startHttpApp({ providers: [orders] })).rejects.toThrow(PROBLEM);
   });
 
   it('is refused when an object is bound', () => {
     const { locks } = createTestLocks();
-    const orders = having('order:<params.id>', { reached: plain });
+    const orders = having('order:<request.params.id>', { reached: plain });
     expect(() => locks.bind(new orders() as object)).toThrow(PROBLEM);
   });
 
@@ -243,7 +257,7 @@ describe('a key that reads the request, on a method that no request reaches', ()
   });
 
   it('is accepted where another method overrides it', async () => {
-    const base = having('order:<params.id>', { reached: plain });
+    const base = having('order:<request.params.id>', { reached: plain });
     @Controller()
     class Orders extends (base as Type<{ pay(id: unknown): Promise<unknown> }>) {
       @Post('orders/:id')

@@ -264,7 +264,7 @@ describe('@RunOnce on a handler', () => {
     constructor(private readonly locks: LockService) {}
 
     @Post(':id/raw')
-    @RunOnce('email:<params.id>', { attempts: 1, keepValue: true })
+    @RunOnce('email:<request.params.id>', { attempts: 1, keepValue: true })
     async byRequest(@Param('id') id: string): Promise<object | undefined> {
       return this.#work(Number(id));
     }

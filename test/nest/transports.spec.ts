@@ -71,7 +71,7 @@ class Handlers {
   constructor(@Inject(LockService) private readonly locks: LockService) {}
 
   @MessagePattern('piped')
-  @WithLock(['order:<0>', 'raw:<body.raw>'])
+  @WithLock(['order:<0>', 'raw:<request.body.raw>'])
   async piped(@Payload('id', ParseIntPipe) _id: number): Promise<unknown> {
     return this.locks.current()?.keys;
   }
@@ -97,7 +97,7 @@ class Handlers {
   }
 
   @MessagePattern('endless')
-  @WithLock('order:<body.id>', { returns: 'observable' })
+  @WithLock('order:<request.body.id>', { returns: 'observable' })
   endless(): Observable<unknown> {
     return new Observable((subscriber) => {
       subscriber.next(1);
@@ -113,7 +113,7 @@ class Handlers {
   }
 
   @MessagePattern('raw')
-  @WithLock('order:<body.id>')
+  @WithLock('order:<request.body.id>')
   async raw(): Promise<unknown> {
     return this.locks.current()?.keys;
   }
@@ -128,7 +128,7 @@ class Handlers {
   async guarded(): Promise<void> {}
 
   @MessagePattern('stream')
-  @WithLock('order:<body.id>', { returns: 'observable' })
+  @WithLock('order:<request.body.id>', { returns: 'observable' })
   stream(): Observable<unknown> {
     return defer(async () => this.locks.current()?.keys);
   }
@@ -334,13 +334,13 @@ function contextOf({ type, handler = () => undefined, args = [] }: FakeContext):
 
 class Calls {
   @SetMetadata('telegraf:listener', 'socket')
-  @WithLock(['body:<body.id>', 'user:<user.id>', 'room:<query.room>'])
+  @WithLock(['body:<request.body.id>', 'user:<user.id>', 'room:<request.query.room>'])
   async socket(): Promise<string> {
     return 'ran';
   }
 
   @SetMetadata('telegraf:listener', 'resolve')
-  @WithLock(['order:<params.id>', 'user:<user.id>'])
+  @WithLock(['order:<request.params.id>', 'user:<user.id>'])
   async resolve(): Promise<string> {
     return 'ran';
   }

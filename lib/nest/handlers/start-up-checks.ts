@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { LockConfigurationError } from '../../errors.js';
-import { alike, placeholder } from '../../key/placeholders.js';
+import { alike, placeholder, requestPath } from '../../key/placeholders.js';
 import type { LockedMethod } from '../methods/locked-method.js';
 import { lockedMethodOf } from '../methods/locked-methods-of.js';
 import { MESSAGE, parametersFor } from './handler-parameters.js';
@@ -80,13 +80,13 @@ export function refuseRawPaths(instance: object, locked: LockedMethod): void {
           `${problem} read from the request, and no request reaches this method. Take the value from a parameter (<orderId>), or lock ` +
             'where the request is handled.',
         );
-      const { head, segments } = path;
-      for (const parameter of parametersFor(instance, propertyKey, head, segments)) {
-        const { index, segments: inside, conversion } = parameter;
+      const { root, inside } = path;
+      for (const parameter of parametersFor(instance, propertyKey, root, inside)) {
+        const { index, segments, conversion } = parameter;
         if (conversion === undefined) continue;
         throw new LockConfigurationError(
           `${problem} raw. ${conversion} later, so "42" and "042" could be two keys of one thing. Write ` +
-            `${forParameter(index, inside)}, which is read after the pipes.`,
+            `${forParameter(index, segments)}, which is read after the pipes.`,
         );
       }
     }
@@ -102,6 +102,9 @@ const mayBeHandler = (method: object): boolean =>
     (key) => typeof key === 'string' && !WITHOUT_REQUEST.test(key),
   );
 
+/** The part of a request that its route decides about. */
+const PARAMS = 'params';
+
 /** Where Nest notes the path of a controller or a handler. */
 const PATH = 'path';
 
@@ -112,8 +115,8 @@ const NAMES = /[:*]"?([\p{ID_Start}$_][\p{ID_Continue}$]*)/gu;
 const UNCLEAR = /\(|\*(?![\p{ID_Start}$_"])/u;
 
 /**
- * Checks the texts of a method's key templates: plain text may be meant as a placeholder. In a handler of HTTP, also
- * compares the templates with the parameters of its routes.
+ * Checks a method's key templates: plain text may be meant as a placeholder, and a spelling may be deprecated. In a handler
+ * of HTTP, also compares the templates with the parameters of its routes.
  *
  * @param prefixes paths that may stand before that of a controller; none for what is no controller
  * @returns what may be wrong
@@ -133,16 +136,18 @@ export function checkKeys(
         warnings.push(
           `${key} has "${text}", which is plain text, so all calls share one lock. For the parameter write <${word}>.`,
         );
+    if (template.deprecated !== undefined) warnings.push(`${key} ${template.deprecated}`);
     if (names === undefined) continue;
-    const paths = template.requestPaths.filter(({ head }) => head === 'params');
-    const read = paths.map(({ segments: [name = ''] }) => name);
-    for (const name of read) {
+    const paths = template.requestPaths.filter(({ root }) => root === PARAMS);
+    const read = paths.map(({ inside: [name] }) => name);
+    for (const path of paths) {
+      const [name = '', ...rest] = path.inside;
       if (names.includes(name)) continue;
-      const problem = `${key} has <params.${name}>, but its route has no parameter "${name}"`;
+      const problem = `${key} has ${placeholder(path)}, but its route has no parameter "${name}"`;
       const meant = alike(name, names);
       if (meant !== undefined)
         throw new LockConfigurationError(
-          `${problem}: did you mean <params.${meant}>? For a value that is set elsewhere use a key function.`,
+          `${problem}: did you mean ${requestPath(PARAMS, [meant, ...rest])}? For a value that is set elsewhere use a key function.`,
         );
       const has = names.length > 0 ? ` (it has ${names.join(', ')})` : '';
       warnings.push(
@@ -152,10 +157,10 @@ export function checkKeys(
     for (const { word, text, isMarked } of template.literals) {
       if (!names.includes(word) || read.includes(word)) continue;
       const problem = `${key} has "${text}", which is plain text, so all calls share one lock`;
-      const [parameter] = parametersFor(instance, locked.propertyKey, 'params', [word]);
+      const [parameter] = parametersFor(instance, locked.propertyKey, PARAMS, [word]);
       const meant =
         parameter === undefined
-          ? `<params.${word}>`
+          ? requestPath(PARAMS, [word])
           : template.forParameter(parameter.index, parameter.segments);
       if (isMarked) throw new LockConfigurationError(`${problem}. Write ${meant}.`);
       warnings.push(`${problem}. For the parameter of the route write ${meant}.`);

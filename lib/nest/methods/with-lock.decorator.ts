@@ -38,13 +38,8 @@ const withLockAs =
  * Runs a method only while it holds a lock. Without a `LockService` the call rejects: the method never runs unlocked.
  *
  * @param key What to lock: a template such as `'order:<orderId>'`, a list of templates (all or nothing), or a function
- *   of the method's own parameters. In a template:
- * - `<orderId>` and `<order.id>` name a parameter, and `<0>` its position.
- * - In handlers, `<params.id>`, `<body.id>`, `<query.id>`, `<headers.x>` and `<user.id>` name a part of the raw
- *   request.
- * - `<class>` is the name of the object's class.
- * - With `@Cron`, `<fireTime>` is the time for which the run was scheduled (`20300101T120000Z`). It is the same in
- *   every process, even if the run starts late.
+ *   of the method's own parameters. In a template, `<orderId>` and `<order.id>` name a parameter. All placeholders:
+ *   https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/docs/decorators.md#key-templates
  * @param options An option that is left out comes from `LockModule.forFeature` of the method's module, and then from
  *   `forRoot`. The exception is `wait`: by default a decorated call does not wait.
  * @throws LockNotAcquiredError (409) when another caller still holds the lock after `wait`

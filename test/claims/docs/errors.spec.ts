@@ -186,12 +186,12 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
       make: () => decorate(withLock('<orderId><orderId>')),
     },
     {
-      mistake: "@Post(':id') @WithLock('order:<params.idd>')",
+      mistake: "@Post(':id') @WithLock('order:<request.params.idd>')",
       make: () => {
         @Controller('orders')
         class OrdersController {
           @Post(':id')
-          @WithLock('order:<params.idd>')
+          @WithLock('order:<request.params.idd>')
           async pay(): Promise<void> {
             // Nothing.
           }
@@ -200,12 +200,12 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
       },
     },
     {
-      mistake: "@WithLock('order:<params.id>') with a ParseIntPipe",
+      mistake: "@WithLock('order:<request.params.id>') with a ParseIntPipe",
       make: () => {
         @Controller('orders')
         class OrdersController {
           @Post(':id')
-          @WithLock('order:<params.id>')
+          @WithLock('order:<request.params.id>')
           async pay(@Param('id', ParseIntPipe) id: number): Promise<number> {
             return id;
           }
@@ -214,16 +214,30 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
       },
     },
     {
-      mistake: "@WithLock('order:<params.id>') on a method of a service",
+      mistake: "@WithLock('order:<request.params.id>') on a method of a service",
       make: () => {
         @Injectable()
         class OrdersService {
-          @WithLock('order:<params.id>')
+          @WithLock('order:<request.params.id>')
           async pay(): Promise<void> {
             // Nothing.
           }
         }
         return startHttpApp({ providers: [OrdersService] });
+      },
+    },
+    {
+      mistake: "@Post(':id') @WithLock('order:<params.id>') (a warning)",
+      make: async () => {
+        @Controller('orders')
+        class OrdersController {
+          @Post(':id')
+          @WithLock('order:<params.id>')
+          async pay(): Promise<void> {
+            // Nothing.
+          }
+        }
+        return (await startHttpApp({ controllers: [OrdersController] })).warnings[0];
       },
     },
     {

@@ -255,14 +255,14 @@ const cases: readonly Case[] = [
     facts: { keys: ['order:42'] },
   },
   {
-    error: new LockKeyError({ problem: '<body.id> is missing', fromRequest: true }),
+    error: new LockKeyError({ problem: '<request.body.id> is missing', fromRequest: true }),
     body: {
       statusCode: 400,
       message: 'A value that identifies what to lock is missing or not valid.',
       error: 'Bad Request',
       code: 'LOCK_KEY_INVALID',
     },
-    detail: '<body.id> is missing',
+    detail: '<request.body.id> is missing',
     facts: { fromRequest: true, keys: [] },
   },
   {

@@ -413,7 +413,7 @@ describe('with Redis', () => {
     @Controller()
     class Busy {
       @Post(':id')
-      @WithLock('a:<params.id>', { ttl: '4s' })
+      @WithLock('a:<request.params.id>', { ttl: '4s' })
       async work(): Promise<void> {
         await gate.pass();
       }

@@ -274,7 +274,7 @@ describe('a start while Redis is down', () => {
   @Controller('orders')
   class OrdersController {
     @Post(':id')
-    @WithLock('order:<params.id>')
+    @WithLock('order:<request.params.id>')
     async pay(): Promise<string> {
       return Promise.resolve('paid');
     }

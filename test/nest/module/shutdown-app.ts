@@ -13,7 +13,7 @@ class OrdersController {
   constructor(private readonly locks: LockService) {}
 
   @Post('orders/:id')
-  @WithLock('order:<params.id>')
+  @WithLock('order:<request.params.id>')
   async pay(@Param('id') id: string): Promise<string> {
     console.log(`works on ${id}`);
     await mayEnd;

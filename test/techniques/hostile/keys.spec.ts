@@ -86,7 +86,12 @@ describe('whatever is given for a template', () => {
   const template = fc.oneof(
     text,
     fc
-      .array(fc.oneof(sharp, fc.constantFrom('<orderId>', '<order.id>', '<1.a>', '<body.id>')))
+      .array(
+        fc.oneof(
+          sharp,
+          fc.constantFrom('<orderId>', '<order.id>', '<1.a>', '<body.id>', '<request.body.id>'),
+        ),
+      )
       .map((parts) => parts.join('')),
   );
 

@@ -75,7 +75,7 @@ class OrderResolver {
   }
 
   @Mutation(() => [String])
-  @WithLock(['order:<0>', 'raw:<body.raw>'])
+  @WithLock(['order:<0>', 'raw:<request.body.raw>'])
   async keys(
     @Args('id', id, ParseIntPipe) _count: number,
     @Args('raw') _raw: string,

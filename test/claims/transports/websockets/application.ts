@@ -115,7 +115,7 @@ class PlainGateway implements OnGatewayDisconnect {
   }
 
   @SubscribeMessage('keys')
-  @WithLock(['order:<0>', 'raw:<body.raw>'])
+  @WithLock(['order:<0>', 'raw:<request.body.raw>'])
   async keys(@MessageBody('id', ParseIntPipe) _id: number): Promise<unknown> {
     return this.locks.current()?.keys;
   }

@@ -25,7 +25,7 @@ class Orders {
 class OrdersController {
   @Post('orders/:id')
   @HttpCode(200)
-  @WithLock('order:<params.id>')
+  @WithLock('order:<request.params.id>')
   async pay(): Promise<string> {
     return 'paid';
   }
