@@ -46,7 +46,7 @@ describe.each([['Express'], ['Fastify']] as const)(
       constructor(@Inject(LockService) private readonly locks: LockService) {}
 
       @Get('search')
-      @WithLock('search:<query.user>', { onLocked: 'replace' })
+      @WithLock('search:<request.query.user>', { onLocked: 'replace' })
       async search(@Query('q') text: string): Promise<string[]> {
         began.push(text);
         const signal = this.locks.current()?.signal;
