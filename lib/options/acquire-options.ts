@@ -176,8 +176,9 @@ const ONLY_OF_WORK = {
 };
 
 const doesNotWait = (call: string, other: string) => {
-  const remedy = `${call}() leaves the holder alone and does not wait: use ${other}() for it, or leave it out.`;
-  return { wait: remedy, onLocked: remedy, replaceWait: remedy };
+  const remedy = `use ${other}() for it, or leave it out.`;
+  const leaves = `${call}() leaves the holder alone: ${remedy}`;
+  return { wait: `${call}() does not wait: ${remedy}`, onLocked: leaves, replaceWait: leaves };
 };
 
 /** The calls of `LockService` that lock. */

@@ -181,7 +181,7 @@ describe('a call that JavaScript makes wrongly', () => {
     [
       'acquire',
       ['x', { wiat: 5 }],
-      'acquire() has no option "wiat". Did you mean "wait"? Its options are ttl, autoExtend, maxHold, wait, signal, mode, limit, minHold, ' +
+      'acquire() has no option "wiat". Did you mean "wait"? Its options are ttl, autoExtend, maxHold, wait, signal, onLocked, replaceWait, mode, limit, minHold, ' +
         'release, places.',
     ],
     [

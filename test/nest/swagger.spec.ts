@@ -85,6 +85,7 @@ describe('@ApiLockConflict', () => {
           schema: bodyOf(409, CONFLICT.message, 'Conflict', [
             'LOCK_NOT_ACQUIRED',
             'LOCK_LOST',
+            'LOCK_REPLACED',
             'LOCK_NOT_ATTACHED',
             'LOCK_FENCED',
             'LOCK_DEADLOCK',
