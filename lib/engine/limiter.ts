@@ -10,7 +10,7 @@ import { placesOf } from '../store/owner-token.js';
 import { ifRefused, type ScopeOrigin } from './granting.js';
 
 /** Options of calls of a limiter, which has the limit. */
-type WithoutLimit<Options> = Omit<Options, 'limit' | 'mode'>;
+type WithoutLimit<Options> = Omit<Options, 'limit' | 'mode' | 'onLocked' | 'replaceWait'>;
 
 /** How the places of a limiter are used, in all processes. */
 export interface LimiterUsage {

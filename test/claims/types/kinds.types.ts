@@ -39,6 +39,20 @@ export function modeEvents(): void {
   });
 }
 
+export async function replacing(): Promise<void> {
+  await locks.run('search:7', { onLocked: 'replace', replaceWait: '5s' }, () => 1);
+  await locks.acquire('search:7', { onLocked: 'throw' });
+
+  // @ts-expect-error not assignable to type
+  await locks.run('search:7', { onLocked: 'skip' }, () => 1);
+  // @ts-expect-error 'onLocked' does not exist
+  await locks.tryAcquire('search:7', { onLocked: 'replace' });
+  // @ts-expect-error 'replaceWait' does not exist
+  await locks.tryRun('search:7', { replaceWait: '5s' }, () => 1);
+  // @ts-expect-error 'onLocked' does not exist
+  await locks.limiter('exports', { limit: 10 }).run({ onLocked: 'replace' }, () => 1);
+}
+
 export async function places(): Promise<void> {
   await using lock = await locks.acquire('exports', { limit: 10, places: 3 });
   await locks.tryRun('exports', { limit: 10, places: 3 }, () => lock);

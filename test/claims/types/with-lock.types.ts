@@ -291,6 +291,16 @@ export abstract class Repository<T> extends EventEmitter {
     return value;
   }
 
+  @WithLock('k', { onLocked: 'replace', replaceWait: '5s' })
+  async latest(value: T): Promise<T> {
+    return value;
+  }
+
+  @WithLock('k', { returns: 'observable', onLocked: 'replace' })
+  latestOnes(): Observable<T> {
+    return EMPTY;
+  }
+
   @WithLock('k', { returns: 'observable', onLocked: 'skip' })
   watch(): Observable<T> {
     return EMPTY;
