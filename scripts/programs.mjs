@@ -30,10 +30,13 @@ export function rootPrefix() {
   return passwordless ? [sudo, '-n'] : undefined;
 }
 
-/** Whether the command was run to a good end. `name` says in the log for what. */
-export function run(log, name, [command, ...args]) {
+/** Whether the command was run to a good end, in a folder if one is given. `name` says in the log for what. */
+export function run(log, name, [command, ...args], cwd) {
   log(`${name}: ${[command, ...args].join(' ')}`);
-  const { status, error } = spawnSync(command, args, { stdio: ['ignore', 'ignore', 'inherit'] });
+  const { status, error } = spawnSync(command, args, {
+    cwd,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
   if (status === 0) return true;
   log(`${name}: that failed (${error ? error.message : `exit code ${status}`})`);
   return false;

@@ -6,6 +6,7 @@ import { spawn } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ensureChromium } from './chromium.mjs';
+import { ensurePromtool } from './promtool.mjs';
 import { ensureRedisServer } from './redis-server.mjs';
 import { buildSite } from './site.mjs';
 import { PARTS } from './test-parts.mjs';
@@ -32,6 +33,7 @@ function readArguments(args) {
     env.HOLDFAST_SOAK = 'yes';
     // Each of them keeps the machine busy, and measures how late it is.
     forJest.unshift('--maxWorkers=2');
+    env.PROMTOOL_BIN = ensurePromtool();
   }
   if (env.HOLDFAST_PART === 'hostile') {
     env.HOLDFAST_CASES = process.env.HOLDFAST_CASES ?? '1000000';

@@ -1,27 +1,35 @@
 import { subscribe, unsubscribe, type TracingChannelSubscribers } from 'node:diagnostics_channel';
 import { BriefMap } from '../collections/brief-map.js';
 import { ACQUIRE, EVENTS, HOLD, RENEW, REQUEST, type Tracing } from './channels.js';
+import { systemRuntime } from '../time/runtime.js';
 import type { AcquireContext, HoldContext, LockSubject } from './contexts.js';
 import type { LockEvents } from './lock-events.js';
-import { SubjectLabels, type AddedMetric, type Labels } from './metrics.js';
+import {
+  METRICS,
+  SubjectLabels,
+  type AddedMetric,
+  type Labels,
+  type ReadMetric,
+} from './metrics.js';
 
 /** Records a value of a metric. Durations are in seconds. */
 export type AddValue = (value: number, labels: Labels) => void;
 
-interface Count {
-  count: number;
+interface Value {
+  value: number;
   readonly labels: Labels;
 }
 
-type Counted = Readonly<Count>;
+/** When each trace began, in ms. */
+type Begun<Context> = BriefMap<Context, number>;
 
 /** Feeds metrics from the channels of this process until it is stopped. */
 export class MetricsFeed {
   readonly #labels = new SubjectLabels();
-  readonly #asking = new BriefMap<AcquireContext, true>();
-  readonly #holds = new BriefMap<HoldContext, true>();
-  readonly #lockCounts = new Map<string, Count>();
-  readonly #waiterCounts = new Map<string, Count>();
+  readonly #asking: Begun<AcquireContext> = new BriefMap();
+  readonly #holds: Begun<HoldContext> = new BriefMap();
+  /** What was read before, by metric and labels. */
+  readonly #values = new Map<ReadMetric, Map<string, Value>>();
   readonly #stops: (() => void)[];
 
   /** @param record makes the function that records values of a metric */
@@ -33,7 +41,7 @@ export class MetricsFeed {
     this.#stops = [
       watch(ACQUIRE, {
         start: (call) => {
-          this.#asking.set(call, true);
+          this.#asking.set(call, systemRuntime.now().monotonicMs);
         },
         asyncEnd: (call) => {
           this.#asking.delete(call);
@@ -43,7 +51,7 @@ export class MetricsFeed {
       }),
       watch(HOLD, {
         start: (hold) => {
-          this.#holds.set(hold, true);
+          this.#holds.set(hold, systemRuntime.now().monotonicMs);
         },
         asyncEnd: (hold) => {
           this.#holds.delete(hold);
@@ -69,37 +77,48 @@ export class MetricsFeed {
       const { 'holdfast.key.template': template = '' } = labels.of(lost);
       losses(1, { 'holdfast.key.template': template, 'holdfast.reason': lost.reason });
     };
-    subscribe(EVENTS.lost.name, onLost);
-    this.#stops.push(() => void unsubscribe(EVENTS.lost.name, onLost));
+    const onceAttempts = record('onceAttempts');
+    const onOnce = (message: unknown): void => {
+      const event = message as LockEvents['once'];
+      if (event.phase !== 'ended') return;
+      const { 'holdfast.key.template': template = '' } = labels.of(event);
+      onceAttempts(1, { 'holdfast.key.template': template, 'holdfast.outcome': event.outcome });
+    };
+    for (const [{ name }, listener] of [
+      [EVENTS.lost, onLost],
+      [EVENTS.once, onOnce],
+    ] as const) {
+      subscribe(name, listener);
+      this.#stops.push(() => void unsubscribe(name, listener));
+    }
   }
 
-  /** The locks that are held, counted when they are read. */
-  readonly lockActive = (): readonly Counted[] => this.#count(this.#holds.keys(), this.#lockCounts);
+  /** The values of a metric now. Labels that had one before have 0 if nothing is left of them. */
+  read(id: ReadMetric): readonly Readonly<Value>[] {
+    const values = this.#values.get(id) ?? new Map<string, Value>();
+    this.#values.set(id, values);
+    for (const each of values.values()) each.value = 0;
+    const now = systemRuntime.now().monotonicMs;
+    const isAge = METRICS[id].kind === 'gauge';
+    for (const [subject, begunMs] of this.#subjectsOf(id)) {
+      const labels = this.#labels.of(subject);
+      const name = JSON.stringify(labels);
+      const known = values.get(name) ?? { value: 0, labels };
+      values.set(name, known);
+      known.value = isAge ? Math.max(known.value, (now - begunMs) / 1_000) : known.value + 1;
+    }
+    return [...values.values()];
+  }
 
-  /** The calls that wait. */
-  readonly waiterActive = (): readonly Counted[] =>
-    this.#count(
-      [...this.#asking.keys()].filter(({ hasWaited }) => hasWaited),
-      this.#waiterCounts,
-    );
+  *#subjectsOf(id: ReadMetric): Generator<readonly [LockSubject, number]> {
+    if (id === 'lockActive' || id === 'lockOldest') yield* this.#holds;
+    else for (const entry of this.#asking) if (entry[0].hasWaited) yield entry;
+  }
 
   stop(): void {
     for (const stop of this.#stops) stop();
     this.#asking.clear();
     this.#holds.clear();
-  }
-
-  /** Also returns labels that were counted before, with 0. */
-  #count(subjects: Iterable<LockSubject>, counts: Map<string, Count>): readonly Counted[] {
-    for (const each of counts.values()) each.count = 0;
-    for (const subject of subjects) {
-      const labels = this.#labels.of(subject);
-      const name = JSON.stringify(labels);
-      const known = counts.get(name);
-      if (known === undefined) counts.set(name, { count: 1, labels });
-      else known.count += 1;
-    }
-    return [...counts.values()];
   }
 }
 

@@ -15,7 +15,8 @@ export type Labels = Partial<Record<Label, string | number>>;
 export interface Metric {
   /** The name in OpenTelemetry. In Prometheus it is `holdfast_acquire_duration_seconds`, for instance. */
   readonly name: string;
-  readonly kind: 'histogram' | 'counter' | 'gauge';
+  /** Values of a sum are added over processes, those of a gauge are not. */
+  readonly kind: 'histogram' | 'counter' | 'sum' | 'gauge';
   readonly unit: string;
   readonly help: string;
   readonly labels: readonly Label[];
@@ -47,16 +48,30 @@ export const METRICS = {
   },
   lockActive: {
     name: 'holdfast.lock.active',
-    kind: 'gauge',
+    kind: 'sum',
     unit: '{lock}',
     help: 'Locks that this process holds.',
     labels: ['holdfast.key.template', 'holdfast.mode'],
   },
   waiterActive: {
     name: 'holdfast.waiter.active',
-    kind: 'gauge',
+    kind: 'sum',
     unit: '{waiter}',
     help: 'Calls of this process that wait for a lock.',
+    labels: ['holdfast.key.template', 'holdfast.mode'],
+  },
+  lockOldest: {
+    name: 'holdfast.lock.oldest',
+    kind: 'gauge',
+    unit: 's',
+    help: 'How long this process has held its oldest lock.',
+    labels: ['holdfast.key.template', 'holdfast.mode'],
+  },
+  waiterOldest: {
+    name: 'holdfast.waiter.oldest',
+    kind: 'gauge',
+    unit: 's',
+    help: 'How long the oldest call of this process has waited for its lock.',
     labels: ['holdfast.key.template', 'holdfast.mode'],
   },
   renewals: {
@@ -73,6 +88,13 @@ export const METRICS = {
     help: 'Locks that were lost while they were held, by reason.',
     labels: ['holdfast.key.template', 'holdfast.reason'],
   },
+  onceAttempts: {
+    name: 'holdfast.once.attempts',
+    kind: 'counter',
+    unit: '{attempt}',
+    help: 'Attempts at work that is done once, by outcome.',
+    labels: ['holdfast.key.template', 'holdfast.outcome'],
+  },
   storeRequestDuration: {
     name: 'holdfast.store.request.duration',
     kind: 'histogram',
@@ -87,7 +109,8 @@ export type MetricId = keyof typeof METRICS;
 
 /** Metrics to which values are added, in contrast to those that are read. */
 export type AddedMetric = Exclude<MetricId, ReadMetric>;
-export type ReadMetric = 'lockActive' | 'waiterActive';
+export const READ_METRICS = ['lockActive', 'waiterActive', 'lockOldest', 'waiterOldest'] as const;
+export type ReadMetric = (typeof READ_METRICS)[number];
 
 /** At most this many templates and methods have values of their own. */
 const MOST_VALUES = 200;

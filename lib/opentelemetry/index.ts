@@ -7,7 +7,7 @@ import {
   type TracerProvider,
 } from '@opentelemetry/api';
 import { MetricsFeed } from '../observe/feed.js';
-import { METRICS, type Metric, type ReadMetric } from '../observe/metrics.js';
+import { METRICS, READ_METRICS, type Metric, type ReadMetric } from '../observe/metrics.js';
 import { traceLocks } from './spans.js';
 
 /** Options of `observeWithOpenTelemetry`. */
@@ -56,17 +56,21 @@ function meterLocks(meter: Meter): () => void {
     return histogram.record.bind(histogram);
   });
   const read = (id: ReadMetric): (() => void) => {
-    const { name, unit, help: description } = METRICS[id];
-    const gauge = meter.createObservableUpDownCounter(name, { unit, description });
+    const { name, kind, unit, help: description } = METRICS[id];
+    const options = { unit, description };
+    const gauge =
+      kind === 'sum'
+        ? meter.createObservableUpDownCounter(name, options)
+        : meter.createObservableGauge(name, options);
     const observe = (result: ObservableResult): void => {
-      for (const { count, labels } of feed[id]()) result.observe(count, labels);
+      for (const { value, labels } of feed.read(id)) result.observe(value, labels);
     };
     gauge.addCallback(observe);
     return () => {
       gauge.removeCallback(observe);
     };
   };
-  const stops = [read('lockActive'), read('waiterActive')];
+  const stops = READ_METRICS.map(read);
   return () => {
     feed.stop();
     for (const stop of stops) stop();

@@ -1,6 +1,12 @@
 import { Counter, Gauge, Histogram, register as globalRegister, type Registry } from 'prom-client';
 import { MetricsFeed } from '../observe/feed.js';
-import { METRICS, type Labels, type Metric, type ReadMetric } from '../observe/metrics.js';
+import {
+  METRICS,
+  READ_METRICS,
+  type Labels,
+  type Metric,
+  type ReadMetric,
+} from '../observe/metrics.js';
 import { labelIn, nameIn } from './names.js';
 
 /** Options of `registerLockMetrics`. */
@@ -50,12 +56,11 @@ export function registerLockMetrics(options: LockMetricsOptions = {}): () => voi
     new Gauge({
       ...common(id),
       collect() {
-        for (const { count, labels } of feed[id]()) this.set(labelsIn(labels), count);
+        for (const { value, labels } of feed.read(id)) this.set(labelsIn(labels), value);
       },
     });
   };
-  gauge('lockActive');
-  gauge('waiterActive');
+  for (const id of READ_METRICS) gauge(id);
   return () => {
     feed.stop();
     for (const name of names) register.removeSingleMetric(name);

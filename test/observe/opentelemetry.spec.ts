@@ -168,6 +168,10 @@ describe('an application under contention', () => {
       const text = await register.metrics();
       return text.includes('holdfast_waiter_active{template="order:<orderId>",mode="exclusive"} 1');
     });
+    for (const age of ['holdfast_waiter_oldest_seconds', 'holdfast_lock_oldest_seconds'])
+      expect(await register.metrics()).toMatch(
+        new RegExp(`${age}\\{template="order:<orderId>",mode="exclusive"\\} (?!0$)[\\d.]`, 'm'),
+      );
     expect(await register.metrics()).toContain(
       'holdfast_lock_active{template="order:<orderId>",mode="exclusive"} 1',
     );
@@ -175,6 +179,7 @@ describe('an application under contention', () => {
     await metrics();
     gate.open.resolve();
     await Promise.all([first, second]);
+    await locks.runOnce('mail', () => undefined);
     const lock = await locks.acquire('by-hand', { ttl: '2s' });
     await lock.extend();
     const lost = new Promise((resolve) => locks.on('lost', resolve));
@@ -199,6 +204,8 @@ describe('an application under contention', () => {
     );
     has('holdfast_lock_active{template="order:<orderId>",mode="exclusive"} 0');
     has('holdfast_waiter_active{template="order:<orderId>",mode="exclusive"} 0');
+    has('holdfast_once_attempts_total{template="_OTHER",outcome="completed"} 1');
+    has('holdfast_waiter_oldest_seconds{template="order:<orderId>",mode="exclusive"} 0');
     has('holdfast_renewals_total{outcome="renewed"} 1');
     has('holdfast_renewals_total{outcome="unavailable"}');
     has('holdfast_losses_total{template="_OTHER",reason="store-unavailable"} 1');

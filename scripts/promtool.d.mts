@@ -1,0 +1,1 @@
+export function ensurePromtool(log?: (line: string) => void): string;
