@@ -328,7 +328,8 @@ function seen(outcome: AcquireOutcome | ReleaseOutcome): unknown {
   if (outcome.status === 'granted') return outcome.status;
   if (outcome.status === 'held') {
     const { key, holder, remainingMs, ticket, otherLimit } = outcome;
-    const roundedMs = Math.round(remainingMs / 25_000) * 25_000;
+    // What ends at a certain time, centuries from now, has no round number of ms left.
+    const roundedMs = Math.round(Math.min(remainingMs, 1_000_000) / 25_000) * 25_000;
     return { status: 'held', key, holder, roundedMs, ticket, otherLimit };
   }
   if (outcome.status !== 'unavailable') return outcome;
