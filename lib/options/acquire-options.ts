@@ -127,9 +127,10 @@ const ACQUIRE = {
   signal: optional(abortSignal),
   /**
    * What the call does when another caller holds the key. `'throw'`: it waits for `wait`, and then rejects with
-   * `LockNotAcquiredError`. `'replace'`: the newest call wins. The `signal` of the holder aborts, its call rejects with
-   * `LockLostError` (`reason: 'replaced'`), and this call has the key when the work of the holder has ended. For one exclusive
-   * key on one Redis.
+   * `LockNotAcquiredError`. `'replace'`: the newest call wins, and the `signal` of the holder aborts.
+   *
+   * With `'replace'`, the call of the holder rejects with `LockLostError` (`reason: 'replaced'`), and this call has the key when
+   * the work of the holder has ended. For one exclusive key on one Redis.
    *
    * @defaultValue `'throw'`
    */

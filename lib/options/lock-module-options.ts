@@ -172,10 +172,10 @@ const MODULE = {
    */
   ttl: withDefault(ttl, '30s'),
   /**
-   * How long decorated methods and calls by hand wait for a lock; 0 does not wait, `'forever'` has no limit. `tryAcquire` and
-   * `tryRun` never wait.
+   * How long decorated methods and calls by hand wait for a lock; 0 does not wait, `'forever'` has no limit. `tryRun` and
+   * `tryAcquire` never wait.
    *
-   * @defaultValue methods with `@WithLock` do not wait; `acquire`, `run`, `runOnce` and `@RunOnce` wait 10 s
+   * @defaultValue a method with `@WithLock` does not wait, and calls by hand wait 10 s
    */
   wait: optional(wait),
   /**
@@ -256,8 +256,9 @@ const MODULE = {
   /**
    * The HTTP responses of lock errors. `exposeKeys: true` adds `keys` to the bodies. `body: (error, body) => body`
    * changes the body and, by its `statusCode`, the status. `retryAfter: 'lease'` sends what is left of the lease as
-   * `Retry-After`. By default, that is what sections of the key template took lately in this process, at most what is
-   * left of the lease.
+   * `Retry-After`, in place of an estimate.
+   *
+   * The estimate is what sections of the key template took lately in this process, at most what is left of the lease.
    */
   errors: withDefault(group(ERRORS, 'an object { exposeKeys?, body?, retryAfter? }'), {}),
 };

@@ -70,10 +70,12 @@ const ONLY_WORDS: readonly unknown[] = ['throw', 'skip', 'replace'];
 const RESULT = {
   /**
    * What a call does if it does not get the lock. `'throw'`: it rejects with `LockNotAcquiredError`. `'skip'`: it
-   * returns `undefined`, or an empty stream. `'replace'`: the newest call wins. The `signal` of the holder aborts, its call
-   * rejects with `LockLostError` (code `LOCK_REPLACED`), and this call runs when the work of the holder has ended. For one
-   * exclusive key on one Redis. A function: the call returns the value of that function, whose type must fit the
-   * method's own result.
+   * returns `undefined`, or an empty stream. A function: it returns the value of that function. `'replace'`: the newest call
+   * wins, and the `signal` of the holder aborts.
+   *
+   * The value of a function must fit the method's own result. With `'replace'`, the call of the holder rejects with
+   * `LockLostError` (code `LOCK_REPLACED`), and this call runs when the work of the holder has ended. For one exclusive key on
+   * one Redis.
    *
    * @defaultValue `'throw'`
    */
@@ -107,9 +109,11 @@ const isPlaces = (given: unknown): boolean =>
 
 const PLACES = {
   /**
-   * How many places of the `limit` a call takes. It gets all of them or none, with one lease and one fencing token. A
-   * whole number from 1 to `limit`, or a function of the method's arguments that returns such a number; only together
-   * with `limit`. Calls that want fewer places do not overtake this call.
+   * How many places of the `limit` a call takes. A whole number from 1 to `limit`, or a function of the method's arguments
+   * that returns such a number; only together with `limit`.
+   *
+   * The call gets all of its places or none, with one lease and one fencing token. Calls that want fewer places do not
+   * overtake it.
    *
    * @defaultValue 1
    */

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { inspect } from 'node:util';
+import { inspect, isDeepStrictEqual } from 'node:util';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import ms from 'ms';
 import * as prettier from 'prettier';
@@ -46,11 +46,11 @@ const TABLES: Readonly<Record<string, Readonly<Record<string, Options>>>> = {
     beside: { schema: REGISTRATION, file: MODULE, type: 'RegistrationOptions' },
   },
   calls: {
+    '@WithLock': { schema: WITH_LOCK, file: METHODS, type: 'WithLockOptions' },
     acquire: { schema: CALLS.acquire.options, file: ACQUIRE, type: 'AcquireOptions' },
     tryAcquire: { schema: CALLS.tryAcquire.options, file: ACQUIRE, type: 'TryAcquireOptions' },
     run: { schema: CALLS.run.options, file: ACQUIRE, type: 'RunOptions' },
     tryRun: { schema: CALLS.tryRun.options, file: ACQUIRE, type: 'TryRunOptions' },
-    '@WithLock': { schema: WITH_LOCK, file: METHODS, type: 'WithLockOptions' },
   },
   feature: {
     forFeature: { schema: FEATURE, file: METHODS, type: 'LockFeatureOptions' },
@@ -70,6 +70,28 @@ const TABLES: Readonly<Record<string, Readonly<Record<string, Options>>>> = {
     LockingWorker: { schema: LOCKING_WORKER.options, file: WORKER, type: 'LockingWorkerOptions' },
   },
 };
+
+/** The options of calls that most users need, in the order of the first table. */
+const FIRST = ['wait', 'onLocked', 'ttl', 'maxHold', 'mode', 'limit', 'signal'];
+
+/** The other options of calls, each with what needs it. */
+const RARE: Readonly<Record<string, string>> = {
+  returns: 'a method that returns an Observable or an async iterable',
+  autoExtend: 'a lock that ends after its `ttl`, even if the work still runs',
+  minHold: 'short jobs on machines whose clocks differ',
+  release: 'work that may run once in a time, such as a reminder',
+  places: 'a call that uses more of a limited resource than others do',
+  reentrant: 'work that must not be called inside itself',
+  replaceWait: "`onLocked: 'replace'`, if the work needs longer than 1 s to stop",
+  instance: 'an application with several lock services',
+};
+
+/** The tables that show a part of another one. */
+const PARTS: Readonly<Record<string, { readonly of: string; readonly names: readonly string[] }>> =
+  {
+    calls: { of: 'calls', names: FIRST },
+    rare: { of: 'calls', names: Object.keys(RARE) },
+  };
 
 let compiled: CompiledOptions;
 
@@ -131,30 +153,69 @@ function rowsOf(calls: Readonly<Record<string, Options>>): ReadonlyMap<string, R
   return rows;
 }
 
-function tableOf(calls: Readonly<Record<string, Options>>, hasCalls: boolean): string {
-  const all = Object.keys(calls);
-  const lines = [...rowsOf(calls)].map(([name, row]) => {
-    const [first = '–', ...others] = [...row.defaults].map(([call, text], index) =>
-      index === 0 ? text : `\`${call}\`: ${text}`,
-    );
-    const cells = [`\`${name}\``, [first, ...others].join('; '), row.doc.text];
-    if (hasCalls)
-      cells.splice(
-        1,
-        0,
-        row.calls.length === all.length ? 'all' : row.calls.map((call) => `\`${call}\``).join(', '),
+/** The options of all calls of a table that the tables of calls document in the same words. They share one row. */
+function repeatedIn(rows: ReadonlyMap<string, Row>, all: number): readonly string[] {
+  const known = rowsOf(TABLES.calls ?? {});
+  const names = [...rows]
+    .filter(
+      ([name, { doc, calls }]) =>
+        calls.length === all && isDeepStrictEqual(doc, known.get(name)?.doc),
+    )
+    .map(([name]) => name);
+  return names.length > 1 ? names : [];
+}
+
+function tableOf(table: string): string {
+  const { of, names } = PARTS[table] ?? { of: table, names: undefined };
+  const calls = TABLES[of] ?? {};
+  const rows = rowsOf(calls);
+  const isRare = table === 'rare';
+  const hasCalls = ['calls', 'once', 'leader'].includes(of);
+  const repeated = of === 'calls' ? [] : repeatedIn(rows, Object.keys(calls).length);
+  const lines = (names ?? [...rows.keys()].filter((name) => !repeated.includes(name))).map(
+    (name) => {
+      const row = rows.get(name) as Row;
+      const [first = '–', ...others] = [...row.defaults].map(([call, text], index) =>
+        index === 0 ? text : `\`${call}\`: ${text}`,
       );
-    return `| ${cells.map((cell) => cell.replaceAll('|', String.raw`\|`)).join(' | ')} |`;
-  });
-  const head = hasCalls
-    ? '| option | in | default | |\n| - | - | - | - |'
-    : '| option | default | |\n| - | - | - |';
-  return [head, ...lines, ''].join('\n');
+      const isAll = row.calls.length === Object.keys(calls).length;
+      return [
+        `\`${name}\``,
+        ...(isRare ? [RARE[name] ?? ''] : []),
+        ...(hasCalls ? [isAll ? 'all' : row.calls.map((call) => `\`${call}\``).join(', ')] : []),
+        [first, ...others].join('; '),
+        row.doc.text,
+      ].map((cell) => cell.replaceAll('|', String.raw`\|`));
+    },
+  );
+  const head = [
+    'option',
+    ...(isRare ? ['needed for'] : []),
+    ...(hasCalls ? ['in'] : []),
+    ...['default', ''],
+  ];
+  const all = [head, head.map(() => '-'), ...lines];
+  if (repeated.length > 0) {
+    const options = repeated.map((name) => `\`${name}\``).join(', ');
+    all.push([
+      options,
+      ...(hasCalls ? ['all'] : []),
+      '',
+      'the same as [of one call](options.md#of-one-call)',
+    ]);
+  }
+  return `${all.map((cells) => `| ${cells.join(' | ')} |`).join('\n')}\n`;
 }
 
 describe('the tables of options', () => {
+  it('have each option of a call once: at most eight in the first table, the others with what needs them', () => {
+    const shown = [...FIRST, ...Object.keys(RARE)];
+    expect(shown.toSorted()).toEqual([...rowsOf(TABLES.calls ?? {}).keys()].toSorted());
+    expect(FIRST.length).toBeLessThanOrEqual(8);
+  });
+
   it.each([
-    ['docs/options.md', ['module', 'calls', 'feature']],
+    ['docs/options.md', ['calls', 'rare', 'module', 'feature']],
     ['docs/once.md', ['once', 'worker']],
     ['docs/cron.md', ['cron']],
     ['docs/leaders.md', ['leader']],
@@ -168,7 +229,7 @@ describe('the tables of options', () => {
         /(<!-- options: (\w+) -->\n\n)(?:\|.*\n)+/g,
         (_whole, marker: string, table: string) => {
           made.push(table);
-          return marker + tableOf(TABLES[table] ?? {}, ['calls', 'once', 'leader'].includes(table));
+          return marker + tableOf(table);
         },
       );
       expect(made).toEqual(tables);
