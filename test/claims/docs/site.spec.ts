@@ -22,6 +22,24 @@ describe('the documentation site', () => {
   });
 });
 
+describe('the page of a special case', () => {
+  const [, group = ''] =
+    /group\('Special cases', \{\n([^}]*)\}/.exec(read('site/src/sidebar.mjs')) ?? [];
+  const names = [...group.matchAll(/^ {4}'?([\w-]+)'?: /gm)].map(([, name]) => name!);
+
+  it.each(names)('begins with an example, and when not to use it: %s', (name) => {
+    const [before = '', first] = read(`docs/${name}.md`).split(/^## (.*)$/m);
+    expect(before).toContain('\n```ts\n');
+    expect(first).toBe('When not to use it');
+  });
+
+  it('is named in the table of docs/by-hand.md', () => {
+    const [, table = ''] = read('docs/by-hand.md').split(/^## (?:For special cases|The lock)$/m);
+    expect(names.filter((name) => !table.includes(`(${name}.md)`))).toEqual([]);
+    expect(names.length).toBeGreaterThan(5);
+  });
+});
+
 describe('docs/errors.md', () => {
   const page = read('docs/errors.md');
 
