@@ -96,7 +96,7 @@ export class LockEngine<Token extends number | undefined = number> {
    *
    * The lock is renewed until it is released (`autoExtend`), so release it. `await using` does so.
    *
-   * @throws LockNotAcquiredError when the wait (default 10 s) times out
+   * @throws LockNotAcquiredError when another caller still holds the lock after `wait`
    * @throws LockStoreUnavailableError when the store does not reply
    * @throws LockKeyError for a key that is not valid, for no key, and for more than 1,000
    * @throws LockServiceClosedError during shutdown

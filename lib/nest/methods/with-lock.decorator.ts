@@ -41,7 +41,7 @@ const withLockAs =
  *   of the method's own parameters. In a template, `<orderId>` and `<order.id>` name a parameter. All placeholders:
  *   https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/docs/decorators.md#key-templates
  * @param options An option that is left out comes from `LockModule.forFeature` of the method's module, and then from
- *   `forRoot`. The exception is `wait`: by default a decorated call does not wait.
+ *   `forRoot`. Without `wait`, a method with `@WithLock` does not wait, and calls by hand wait 10 s.
  * @throws LockNotAcquiredError (409) when another caller still holds the lock after `wait`
  * @throws LockStoreUnavailableError (503) when the store does not reply
  * @throws LockKeyError (400 or 500) when a value of the key is missing

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
 import { CronLock, defineLock, LockService, RunOnce, WithLock } from 'nestjs-holdfast';
@@ -12,10 +12,8 @@ const BY = ['its own `wait`', '`defineLock`', '`forFeature`', '`forRoot`'] as co
 type By = (typeof BY)[number];
 
 const SAID = { wait: '3s' } as const;
-const page = readFileSync(
-  fileURLToPath(new URL('../../../docs/options.md', import.meta.url)),
-  'utf8',
-);
+const project = fileURLToPath(new URL('../../../', import.meta.url));
+const page = readFileSync(`${project}docs/options.md`, 'utf8');
 const [, table = ''] = /<!-- waits -->\n\n((?:\|.*\n)+)/.exec(page) ?? [];
 const rows = table
   .trimEnd()
@@ -88,6 +86,21 @@ async function waited(name: string, by?: By): Promise<number> {
 }
 
 describe('how long calls wait', () => {
+  it('is said on each page in the same words', () => {
+    const said =
+      /without `wait`, a method with `@WithLock` does not wait(?:, and calls by hand wait 10 s)?(?=[.:]| +\|)/gi;
+    const pages = ['README.md', ...readdirSync(project + 'docs').map((name) => `docs/${name}`)];
+    const other = pages
+      .filter((name) => name.endsWith('.md'))
+      .flatMap((name) => {
+        const text = readFileSync(project + name, 'utf8')
+          .replaceAll(said, '')
+          .replace(table, '');
+        return Array.from(text.matchAll(/^.*without `wait`.*$/gim), ([line]) => `${name}: ${line}`);
+      });
+    expect(other).toEqual([]);
+  });
+
   it('is said of each call', () => {
     const named = rows.flatMap(({ calls }) => callsIn(calls));
     expect(named.toSorted()).toEqual(Object.keys(CALLS).toSorted());
