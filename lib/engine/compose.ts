@@ -79,7 +79,7 @@ export function compose(given: LockModuleOptions, context: EngineContext) {
     if (event.reason === 'forgotten' || event.reason === 'replaced') return;
     warnOfLoss(new LockLostError(event).detail);
   });
-  recorder.on('limitsDiffer', ({ keys, limit, otherLimit }) => {
+  recorder.on('limitMismatch', ({ keys, limit, otherLimit }) => {
     warnOfLoss(
       `${quoteKeys(keys)} is asked for with limit ${String(limit)}, and is held by others with limit ${String(otherLimit)}. Each call goes by its ` +
         'own limit. State the same one everywhere, or set one for all: locks.limiter(key, { limit }).setLimit(n).',

@@ -8,7 +8,7 @@ import { Leaders, type Leadership } from '../leader/leadership.js';
 import type { CallSites } from '../lease/call-site.js';
 import { LIMITER, type LimiterOptions } from '../options/limiter-options.js';
 import type { DetachableLock, Lock } from '../lease/lock.js';
-import type { LockEventListener, LockEventName } from '../observe/lock-events.js';
+import type { CurrentEventName, LockEventListener, LockEventName } from '../observe/lock-events.js';
 import type { OnceAttempt, RunOnceResult } from '../once/attempt.js';
 import type { RunOnceOptions } from '../once/once-options.js';
 import type { OnceRunner } from '../once/once-runner.js';
@@ -464,6 +464,12 @@ export class LockEngine<Token extends number | undefined = number> {
    * const stop = locks.on('lost', ({ keys, reason }) => console.error(keys, reason));
    * ```
    */
+  on<Name extends CurrentEventName>(
+    name: Name,
+    listener: LockEventListener<Name, Token>,
+  ): () => void;
+  /** @deprecated The event has another name now: see `LockEvents`. The next minor version removes this one. */
+  on<Name extends LockEventName>(name: Name, listener: LockEventListener<Name, Token>): () => void;
   on<Name extends LockEventName>(name: Name, listener: LockEventListener<Name, Token>): () => void {
     return this.#parts.recorder.on(name, listener as LockEventListener<Name>);
   }

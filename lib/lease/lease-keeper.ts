@@ -122,7 +122,7 @@ export class LeaseKeeper {
   takeTurn(lease: Lease, request: LockRequest, now: Instant): Lease {
     const turn = lease.passOn(request, now);
     turn.follows = lease.hold;
-    this.#foundation.recorder.emit('handedOn', turn, { previousToken: lease.fencingToken });
+    this.#foundation.recorder.emit('handedOff', turn, { previousToken: lease.fencingToken });
     return this.adopt(turn, request);
   }
 

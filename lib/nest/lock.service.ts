@@ -8,6 +8,7 @@ import { bindLockedMethods } from './methods/bind.js';
 import { DefinedLock } from './definitions/defined-lock.js';
 import type { LockDefinition } from './definitions/definition.types.js';
 import { LockError } from '../errors.js';
+import { warnOfFormerName } from '../errors/former-names.js';
 
 interface LockServiceSettings {
   readonly name?: string | symbol | undefined;
@@ -69,15 +70,21 @@ export class LockService extends LockEngine {
    * import { defineLock } from 'nestjs-holdfast';
    *
    * const orderLock = defineLock('order:<orderId>');
-   * await locks.use(orderLock).run('42', () => ship('42'));
+   * await locks.for(orderLock).run('42', () => ship('42'));
    * ```
    */
-  use<Template extends string>(definition: LockDefinition<Template>): DefinedLock<Template> {
+  for<Template extends string>(definition: LockDefinition<Template>): DefinedLock<Template> {
     const known = this.#defined.get(definition) as DefinedLock<Template> | undefined;
     if (known !== undefined) return known;
     const defined = new DefinedLock<Template>(definition, this);
     this.#defined.set(definition, defined);
     return defined;
+  }
+
+  /** @deprecated `for` is its name now. The next minor version removes this one. */
+  use<Template extends string>(definition: LockDefinition<Template>): DefinedLock<Template> {
+    warnOfFormerName('The method LockService.use()', 'for()');
+    return this.for(definition);
   }
 }
 
@@ -95,7 +102,11 @@ export class LockService extends LockEngine {
  */
 export interface DriverLockService
   extends LockEngine<undefined>, Pick<LockService, 'bind' | 'name'> {
-  /** As `LockService.use`. */
+  /** As `LockService.for`. */
+  for<Template extends string>(
+    definition: LockDefinition<Template>,
+  ): DefinedLock<Template, undefined>;
+  /** @deprecated `for` is its name now. The next minor version removes this one. */
   use<Template extends string>(
     definition: LockDefinition<Template>,
   ): DefinedLock<Template, undefined>;

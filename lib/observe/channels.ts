@@ -11,6 +11,7 @@ import type {
   RenewContext,
   RequestContext,
 } from './contexts.js';
+import type { CurrentEventName, FormerEventName } from './lock-events.js';
 
 /** A tracing channel whose messages all have one type. */
 export type Tracing<Context extends object> = TracingChannel<unknown, Context>;
@@ -43,7 +44,7 @@ export const WORK: Channel<unknown, HoldContext> = channel('holdfast:work') as C
   HoldContext
 >;
 
-/** `handedOn` is `holdfast:handed-on`. */
+/** The channel of `handedOff` is `holdfast:handed-off`. */
 export const channelNameOf = (event: string): string =>
   `holdfast:${event.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
@@ -59,7 +60,21 @@ export const EVENTS = {
   released: channel(channelNameOf('released')),
   detached: channel(channelNameOf('detached')),
   attached: channel(channelNameOf('attached')),
-  handedOn: channel(channelNameOf('handedOn')),
-  limitsDiffer: channel(channelNameOf('limitsDiffer')),
-  once: channel(channelNameOf('once')),
-} satisfies Readonly<Record<string, Channel>>;
+  handedOff: channel(channelNameOf('handedOff')),
+  limitMismatch: channel(channelNameOf('limitMismatch')),
+  onceAttempt: channel(channelNameOf('onceAttempt')),
+} satisfies Readonly<Record<CurrentEventName, Channel>>;
+
+/** Former names of events and of their channels. The next minor version removes them. */
+export const FORMER_EVENTS = {
+  handedOn: 'handedOff',
+  limitsDiffer: 'limitMismatch',
+  once: 'onceAttempt',
+} as const satisfies Readonly<Record<FormerEventName, CurrentEventName>>;
+
+/** The former channel of an event, which has its messages, too. */
+export const FORMER_CHANNELS: Readonly<Partial<Record<CurrentEventName, Channel>>> = {
+  handedOff: channel(channelNameOf('handedOn')),
+  limitMismatch: channel(channelNameOf('limitsDiffer')),
+  onceAttempt: channel(channelNameOf('once')),
+};

@@ -3,7 +3,7 @@ import type { LockSubject } from './contexts.js';
 
 /**
  * The events of a `LockService`: see `LockService.on`. Each event is also published on the channel `holdfast:<event>`
- * of Node's `diagnostics_channel`: `holdfast:lost`, `holdfast:handed-on`. Durations are in milliseconds.
+ * of Node's `diagnostics_channel`: `holdfast:lost`, `holdfast:handed-off`. Durations are in milliseconds.
  *
  * @typeParam Token `undefined` for the locks of a `LockDriver`, which have no fencing tokens
  */
@@ -45,10 +45,10 @@ export interface LockEvents<Token extends number | undefined = number> {
   /** This service holds a lock that was detached. */
   readonly attached: LockSubject & { readonly fencingToken: Token };
   /**
-   * A lock was released and granted to the next caller of this process, without the store. `template` and `method` are
-   * those of the next caller.
+   * A lock was released and granted to the next caller of this process, without the store (`handoff`). `template` and
+   * `method` are those of the next caller.
    */
-  readonly handedOn: LockSubject & {
+  readonly handedOff: LockSubject & {
     readonly fencingToken: Token;
     /** The token of the lock that was released. */
     readonly previousToken: number;
@@ -57,9 +57,15 @@ export interface LockEvents<Token extends number | undefined = number> {
    * Other callers hold the key with another limit than this call gives, and `setLimit` has set none. The process that
    * detects it emits the event once for each difference, and logs a warning.
    */
-  readonly limitsDiffer: LockSubject & { readonly limit: number; readonly otherLimit: number };
-  /** An attempt at work that is to be done once began or ended. */
-  readonly once: LockSubject & OnceProgress;
+  readonly limitMismatch: LockSubject & { readonly limit: number; readonly otherLimit: number };
+  /** An attempt of `runOnce` or `@RunOnce` began or ended. */
+  readonly onceAttempt: LockSubject & OnceProgress;
+  /** @deprecated `handedOff` is its name now. The next minor version removes this one. */
+  readonly handedOn: LockEvents<Token>['handedOff'];
+  /** @deprecated `limitMismatch` is its name now. The next minor version removes this one. */
+  readonly limitsDiffer: LockEvents<Token>['limitMismatch'];
+  /** @deprecated `onceAttempt` is its name now. The next minor version removes this one. */
+  readonly once: LockEvents<Token>['onceAttempt'];
 }
 
 /** The progress of an attempt. */
@@ -74,6 +80,8 @@ export type OnceProgress =
 export type OnceEnding = 'completed' | 'failed' | 'final' | 'superseded' | 'unavailable';
 
 export type LockEventName = keyof LockEvents;
+export type FormerEventName = 'handedOn' | 'limitsDiffer' | 'once';
+export type CurrentEventName = Exclude<LockEventName, FormerEventName>;
 export type LockEventListener<
   Name extends LockEventName,
   Token extends number | undefined = number,

@@ -7,8 +7,18 @@ import {
   type LockLossReason,
   type LockLostError,
 } from '../errors.js';
+import { warnOfFormerName } from '../errors/former-names.js';
 import { elapsedMs, type Clock } from '../time/clock.js';
-import { ACQUIRE, EVENTS, HOLD, RELEASE, RENEW } from './channels.js';
+import {
+  ACQUIRE,
+  channelNameOf,
+  EVENTS,
+  FORMER_CHANNELS,
+  FORMER_EVENTS,
+  HOLD,
+  RELEASE,
+  RENEW,
+} from './channels.js';
 import type {
   AcquireContext,
   HoldContext,
@@ -17,7 +27,12 @@ import type {
   RenewContext,
   RenewedLease,
 } from './contexts.js';
-import type { LockEventListener, LockEventName, LockEvents } from './lock-events.js';
+import type {
+  CurrentEventName,
+  LockEventListener,
+  LockEventName,
+  LockEvents,
+} from './lock-events.js';
 import type { Log } from './log.js';
 import { began, ended, traced } from './traced.js';
 
@@ -66,7 +81,7 @@ export class Recorder {
   readonly #signature: { readonly service?: string };
   readonly #listeners = Object.fromEntries(
     Object.keys(EVENTS).map((name) => [name, new Set()]),
-  ) as unknown as { readonly [Name in LockEventName]: Set<LockEventListener<Name>> };
+  ) as unknown as { readonly [Name in CurrentEventName]: Set<LockEventListener<Name>> };
 
   constructor(log: Log, clock: Clock, service?: string) {
     this.#log = log;
@@ -74,7 +89,8 @@ export class Recorder {
     this.#signature = service === undefined ? {} : { service };
   }
 
-  on<Name extends LockEventName>(name: Name, listener: LockEventListener<Name>): () => void {
+  on<Name extends LockEventName>(given: Name, listener: LockEventListener<Name>): () => void {
+    const name = currentNameOf(given);
     if (!Object.hasOwn(this.#listeners, name)) {
       const names = Object.keys(this.#listeners).join(', ');
       throw new LockConfigurationError(`There is no event "${name}". The events are ${names}.`);
@@ -83,7 +99,7 @@ export class Recorder {
     const entry: LockEventListener<Name> = (event) => {
       listener(event);
     };
-    const listeners: Set<LockEventListener<Name>> = this.#listeners[name];
+    const listeners = this.#listeners[name] as Set<LockEventListener<Name>>;
     listeners.add(entry);
     return () => {
       listeners.delete(entry);
@@ -91,11 +107,15 @@ export class Recorder {
   }
 
   /** Whether there is a listener. Without one, no event is created. Ask where the facts cost something. */
-  isHeard(name: LockEventName): boolean {
-    return this.#listeners[name].size > 0 || EVENTS[name].hasSubscribers;
+  isHeard(name: CurrentEventName): boolean {
+    return (
+      this.#listeners[name].size > 0 ||
+      EVENTS[name].hasSubscribers ||
+      FORMER_CHANNELS[name]?.hasSubscribers === true
+    );
   }
 
-  emit<Name extends LockEventName>(
+  emit<Name extends CurrentEventName>(
     name: Name,
     of: { readonly subject: SubjectOf<LockEvents[Name]> },
     facts: Facts<LockEvents[Name]>,
@@ -112,6 +132,10 @@ export class Recorder {
       }
     }
     if (EVENTS[name].hasSubscribers) EVENTS[name].publish(event);
+    const former = FORMER_CHANNELS[name];
+    if (former?.hasSubscribers !== true) return;
+    warnOfFormerName(`The channel ${String(former.name)}`, channelNameOf(name));
+    former.publish(event);
   }
 
   /** Whether there are subscribers to calls for locks, or to how long they are held. */
@@ -193,6 +217,13 @@ export class Recorder {
       context.outcome = status === 'not-held' ? 'lost' : status;
     });
   }
+}
+
+function currentNameOf(name: LockEventName): CurrentEventName {
+  if (!Object.hasOwn(FORMER_EVENTS, name)) return name as CurrentEventName;
+  const current = FORMER_EVENTS[name as keyof typeof FORMER_EVENTS];
+  warnOfFormerName(`The event "${name}"`, `"${current}"`);
+  return current;
 }
 
 function outcomeOf(error: unknown, signal: AbortSignal | undefined): AcquireContext['outcome'] {

@@ -274,7 +274,7 @@ export class OnceRunner {
   }
 
   #report(lock: LockHandle, progress: OnceProgress): void {
-    this.#foundation.recorder.emit('once', lock.lease, progress);
+    this.#foundation.recorder.emit('onceAttempt', lock.lease, progress);
   }
 
   #leave(record: AttemptRecord): void {

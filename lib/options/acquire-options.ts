@@ -208,11 +208,11 @@ export const LOCK_DEFINITION = {
   elsewhere: {
     ...OTHER_WORDS,
     onLocked:
-      "It belongs to a call: locks.use(definition).run(value, { onLocked: 'replace' }, work).",
-    signal: 'It belongs to a call: locks.use(definition).run(value, { signal }, work).',
-    reentrant: 'It belongs to a call: locks.use(definition).run(value, { reentrant }, work).',
+      "It belongs to a call: locks.for(definition).run(value, { onLocked: 'replace' }, work).",
+    signal: 'It belongs to a call: locks.for(definition).run(value, { signal }, work).',
+    reentrant: 'It belongs to a call: locks.for(definition).run(value, { reentrant }, work).',
     instance:
-      "Use the service of that name: locks.use(definition). On a method: WithLock({ instance: 'jobs' }).",
+      "Use the service of that name: locks.for(definition). On a method: WithLock({ instance: 'jobs' }).",
   },
 } satisfies Kind;
 

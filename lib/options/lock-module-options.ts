@@ -27,6 +27,7 @@ import {
   type OneSchema,
   type OptionsOf,
 } from './schema.js';
+import type { Duration } from './duration.js';
 import { OTHER_WORDS, type Kind } from './unknown-option.js';
 
 const RESTART_GUARD = {
@@ -201,12 +202,12 @@ const MODULE = {
    */
   nodeTimeout: withDefault(timerDuration({ atLeastMs: 1 }), '1s'),
   /**
-   * How far the clock of a Redis server may be set back without an effect on fencing tokens, which still grow. Redis
-   * keeps the last token of a key for that long after its lease.
+   * For how long Redis keeps the last fencing token of a key after its lease. Until then, tokens of the key grow even if
+   * the clock of the server is set back.
    *
    * @defaultValue 10 min
    */
-  maxClockStep: withDefault(wholeDurationOrZero, '10min'),
+  fencingTokenRetention: withDefault(wholeDurationOrZero, '10min'),
   /**
    * `{ maxTtl }`: if a server may have forgotten locks, it grants no new ones for `maxTtl`. Then all forgotten locks are
    * over. This concerns a server that was restarted, emptied, or replaced by a replica. Not available on a Cluster.
@@ -264,7 +265,10 @@ const MODULE = {
 };
 
 /** Options of `LockModule.forRoot`. One of `redis` and `store` is required; every other option has a default. */
-export interface LockModuleOptions extends OptionsOf<typeof MODULE>, OneSchema {}
+export interface LockModuleOptions extends OptionsOf<typeof MODULE>, OneSchema {
+  /** @deprecated `fencingTokenRetention` is its name now. The next minor version removes this one. */
+  maxClockStep?: Duration;
+}
 
 /** For `forRootAsync({ useClass })` and `useExisting`. */
 export interface LockOptionsFactory {
@@ -295,6 +299,7 @@ const INTO_REDIS = "It goes into the options of Redis: redis: { host: 'localhost
 export const LOCK_MODULE: Kind<typeof MODULE> = {
   called: 'LockModule',
   options: MODULE,
+  formerNames: { maxClockStep: 'fencingTokenRetention' },
   elsewhere: {
     ...OTHER_WORDS,
     driftFactor: 'Give "clockDrift".',

@@ -13,7 +13,10 @@ type Values = Resolved<typeof LOCK_MODULE.options>;
 export type Handoff = Values['handoff'];
 
 /** Every option, checked, in the units of the library. */
-export interface ResolvedOptions extends Omit<Values, 'redis' | 'store' | 'maxClockStepMs'> {
+export interface ResolvedOptions extends Omit<
+  Values,
+  'redis' | 'store' | 'fencingTokenRetentionMs'
+> {
   readonly location: Location;
   readonly fenceKeepMs: number;
 }
@@ -21,7 +24,7 @@ export interface ResolvedOptions extends Omit<Values, 'redis' | 'store' | 'maxCl
 /** @throws LockConfigurationError that names the option, what was given, and what to do. */
 export function resolveOptions(options: LockModuleOptions): ResolvedOptions {
   refuseNoOptions(options);
-  const { redis, store, maxClockStepMs, ...values } = checkedOptions(LOCK_MODULE, options);
+  const { redis, store, fencingTokenRetentionMs, ...values } = checkedOptions(LOCK_MODULE, options);
   const location = locationOf({ redis, store }, options);
   refuseClusterInQuorum(location);
   const { credentials, restartGuard, replicas, nodeTimeoutMs } = values;
@@ -29,7 +32,7 @@ export function resolveOptions(options: LockModuleOptions): ResolvedOptions {
   if (restartGuard !== undefined) checkRestartGuard(location);
   if (replicas !== undefined) checkReplicas(replicas, location, nodeTimeoutMs);
   ttlWithin(values.ttlMs, restartGuard);
-  return { ...values, location, fenceKeepMs: maxClockStepMs };
+  return { ...values, location, fenceKeepMs: fencingTokenRetentionMs };
 }
 
 /**

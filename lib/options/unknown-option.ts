@@ -1,6 +1,7 @@
 import { closest, distance } from 'fastest-levenshtein';
 import { LockConfigurationError } from '../errors.js';
 import { describe, shortened } from '../errors/describe.js';
+import { warnOfFormerName } from '../errors/former-names.js';
 import { resolve, type Resolved, type Schema } from './schema.js';
 
 /** Where something belongs that is no option here, or what other libraries call what is one; each a sentence. */
@@ -12,6 +13,8 @@ export interface Kind<S extends Schema = Schema> {
   readonly called: string;
   readonly options: S;
   readonly elsewhere?: Elsewhere;
+  /** Former names of options, each with the current one. */
+  readonly formerNames?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -26,7 +29,26 @@ export function checkedOptions<S extends Schema>(
   path = '',
 ): Resolved<S> {
   refuseUnknown(kind, given);
-  return resolve(kind.options, given, path);
+  return resolve(kind.options, withCurrentNames(kind, given), path);
+}
+
+/** @throws LockConfigurationError for an option that is given under both names */
+function withCurrentNames({ called, formerNames }: Kind, given: object): object {
+  if (formerNames === undefined) return given;
+  const values = given as Readonly<Record<string, unknown>>;
+  const renamed: PropertyDescriptorMap = {};
+  for (const [former, name] of Object.entries(formerNames)) {
+    const value = values[former] ?? undefined;
+    if (value === undefined) continue;
+    if ((values[name] ?? undefined) !== undefined)
+      throw new LockConfigurationError(
+        `${called} has "${former}" and "${name}", which are two names of one option. Give "${name}" only.`,
+      );
+    warnOfFormerName(`The option "${former}" of ${called}`, `"${name}"`);
+    renamed[name] = { value };
+  }
+  // Options may be an instance of a class, with accessors.
+  return Object.create(given, renamed) as object;
 }
 
 /**
@@ -54,13 +76,13 @@ export function refuseNoObject(called: string, given: unknown, remedy?: () => st
  * @throws LockConfigurationError
  */
 export function refuseUnknown(
-  { called, options, elsewhere = {} }: Kind,
+  { called, options, elsewhere = {}, formerNames = {} }: Kind,
   given: object,
   remedy?: () => string,
 ): void {
   refuseNoObject(called, given, remedy);
   for (const name of Object.keys(given)) {
-    if (Object.hasOwn(options, name)) continue;
+    if (Object.hasOwn(options, name) || Object.hasOwn(formerNames, name)) continue;
     const isKnown = Object.hasOwn(elsewhere, name);
     if (isKnown && (given as Readonly<Record<string, unknown>>)[name] === undefined) continue;
     const names = Object.keys(options);

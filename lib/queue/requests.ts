@@ -108,7 +108,7 @@ export class LockRequests {
     const difference = [...keys, limit, otherLimit].join('\0');
     if (this.#reportedLimits.has(difference)) return;
     this.#reportedLimits.set(difference, true);
-    this.#foundation.recorder.emit('limitsDiffer', request, { limit, otherLimit });
+    this.#foundation.recorder.emit('limitMismatch', request, { limit, otherLimit });
   }
 
   /** What the store gave is not wanted any more. */

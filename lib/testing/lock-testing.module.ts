@@ -23,6 +23,7 @@ const IN_MEMORY = 'The locks of a test are in memory: leave it out.';
 const TESTING_MODULE: Kind = {
   called: 'LockTestingModule',
   options: { ...without(LOCK_MODULE.options, 'redis', 'credentials', 'store'), ...REGISTRATION },
+  formerNames: LOCK_MODULE.formerNames ?? {},
   elsewhere: {
     ...LOCK_MODULE.elsewhere,
     redis: IN_MEMORY,
@@ -34,6 +35,7 @@ const TESTING_MODULE: Kind = {
 const TEST_LOCKS: Kind = {
   called: 'createTestLocks()',
   options: without(TESTING_MODULE.options, 'isGlobal'),
+  formerNames: LOCK_MODULE.formerNames ?? {},
   elsewhere: {
     ...TESTING_MODULE.elsewhere,
     isGlobal: 'It is an option of LockTestingModule.forRoot().',

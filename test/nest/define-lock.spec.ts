@@ -24,7 +24,7 @@ class Orders {
   readonly #order: DefinedLock<'order:<orderId>'>;
 
   constructor(locks: LockService) {
-    this.#order = locks.use(orderLock);
+    this.#order = locks.for(orderLock);
   }
 
   pay(orderId: number): Promise<readonly string[]> {
@@ -69,7 +69,7 @@ describe('defineLock', () => {
       await locks.run('order:42', async () => {
         await expect(orders.ship(43)).resolves.toBe('shipped 43');
       });
-      const lock = await locks.use(orderLock).acquire(42);
+      const lock = await locks.for(orderLock).acquire(42);
       await expect(orders.ship(42)).rejects.toBeInstanceOf(LockNotAcquiredError);
       await expect(orders.pay(42)).rejects.toBeInstanceOf(LockNotAcquiredError);
       expect(await orders.perhaps(42)).toBeUndefined();
@@ -87,9 +87,9 @@ describe('defineLock', () => {
     });
     await orders.pay(1);
     await orders.ship(2);
-    await (await locks.use(orderLock).acquire({ orderId: 3 })).release();
-    await (await locks.use(orderLock).tryAcquire(4))?.release();
-    await locks.use(orderLock).tryRun(5, () => undefined);
+    await (await locks.for(orderLock).acquire({ orderId: 3 })).release();
+    await (await locks.for(orderLock).tryAcquire(4))?.release();
+    await locks.for(orderLock).tryRun(5, () => undefined);
     const template = 'order:<orderId>';
     expect(seen).toEqual([
       { keys: ['order:1'], template },
@@ -105,17 +105,17 @@ describe('defineLock', () => {
     expect(nightlyLock.key()).toBe('nightly');
     expect(orderLock.key('a:b')).toBe('order:a%3Ab');
     expect(itemLock.key({ orderId: 1, itemId: 2 })).toBe('order:1:item:2');
-    expect(await locks.use(nightlyLock).run(({ keys }) => keys)).toEqual(['nightly']);
+    expect(await locks.for(nightlyLock).run(({ keys }) => keys)).toEqual(['nightly']);
     const keys = await locks
-      .use(itemLock)
+      .for(itemLock)
       .run({ orderId: 1, itemId: 2 }, { ttl: '1s' }, (lock) => lock.keys);
     expect(keys).toEqual(['order:1:item:2']);
-    expect(await locks.use(nightlyLock).inspect()).toEqual({ held: false });
+    expect(await locks.for(nightlyLock).inspect()).toEqual({ held: false });
   });
 
   it('has options that a call may replace, and waits for none where a call does not wait', async () => {
     const { locks } = createTestLocks();
-    const slow = locks.use(defineLock('slow', { ttl: '20s', wait: 'forever' }));
+    const slow = locks.for(defineLock('slow', { ttl: '20s', wait: 'forever' }));
     const lock = await slow.acquire({ ttl: '5s' });
     expect(lock.remainingMs).toBeLessThan(5_001);
     expect(await slow.tryAcquire()).toBeNull();
@@ -128,8 +128,8 @@ describe('defineLock', () => {
 
   it('nests, is one object for one service, and refuses streams, as run() does', async () => {
     const { locks } = createTestLocks();
-    const order = locks.use(orderLock);
-    expect(locks.use(orderLock)).toBe(order);
+    const order = locks.for(orderLock);
+    expect(locks.for(orderLock)).toBe(order);
     const depth = await order.run(1, () => order.run(1, (lock) => lock.depth));
     expect(depth).toBe(2);
     await expect(order.run(1, () => of(1))).rejects.toBeInstanceOf(LockReturnKindError);
@@ -143,15 +143,15 @@ describe('defineLock', () => {
   it('passes on what the work of tryRun throws, also a refusal of another lock', async () => {
     const { locks } = createTestLocks();
     const refusal = new LockNotAcquiredError({ keys: ['other'], retryAfterMs: 1, waitedMs: 0 });
-    const trying = locks.use(orderLock).tryRun(1, () => Promise.reject(refusal));
+    const trying = locks.for(orderLock).tryRun(1, () => Promise.reject(refusal));
     await expect(trying).rejects.toBe(refusal);
   });
 
   it('says where a lock was asked for', async () => {
     const { locks } = createTestLocks();
-    const lock = await locks.use(orderLock).acquire(7);
+    const lock = await locks.for(orderLock).acquire(7);
     const failure = await locks
-      .use(orderLock)
+      .for(orderLock)
       .acquire(7, { wait: 0 })
       .catch((e: unknown) => e);
     expect((failure as LockNotAcquiredError).detail).toContain('define-lock.spec');
@@ -160,16 +160,16 @@ describe('defineLock', () => {
 
   it('refuses values that are missing, and arguments that do not fit', async () => {
     const { locks } = createTestLocks();
-    const order = locks.use(orderLock);
+    const order = locks.for(orderLock);
     await expect(order.acquire(undefined as never)).rejects.toBeInstanceOf(LockKeyError);
     await expect(order.run({} as never, () => 1)).rejects.toMatchObject({
       detail: expect.stringContaining('<orderId> is undefined'),
     });
     await expect(order.acquire(1, { wiat: 1 } as never)).rejects.toThrow(/Did you mean "wait"/);
     await expect(order.run(1, 2 as never)).rejects.toBeInstanceOf(LockConfigurationError);
-    await expect(locks.use(nightlyLock).run(42 as never, () => 1)).rejects.toThrow(/as an object/);
-    expect(() => locks.use({ name: 'order:<orderId>' } as never)).toThrow(
-      'use() takes what defineLock() returns',
+    await expect(locks.for(nightlyLock).run(42 as never, () => 1)).rejects.toThrow(/as an object/);
+    expect(() => locks.for({ name: 'order:<orderId>' } as never)).toThrow(
+      'for() takes what defineLock() returns',
     );
   });
 
@@ -209,9 +209,9 @@ describe('defineLock', () => {
     }).toThrow(/<orderId>/);
   });
 
-  it('tells at use() that its options do not fit the service', () => {
+  it('tells at for() that its options do not fit the service', () => {
     const limited = defineLock('a', { limit: 2 });
     const service = new LockService({ redis: ['redis://a', 'redis://b', 'redis://c'] });
-    expect(() => service.use(limited)).toThrow(/Option "limit" needs one Redis/);
+    expect(() => service.for(limited)).toThrow(/Option "limit" needs one Redis/);
   });
 });

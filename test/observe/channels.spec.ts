@@ -14,7 +14,7 @@ import {
 } from '../../lib/observe/channels.js';
 import type { HoldContext } from '../../lib/observe/contexts.js';
 import { watch } from '../../lib/observe/feed.js';
-import type { LockEventName } from '../../lib/observe/lock-events.js';
+import type { CurrentEventName } from '../../lib/observe/lock-events.js';
 import { masters, memory, oneRedis } from '../techniques/conformance/backends.js';
 import type { Backend } from '../techniques/conformance/suite.js';
 import { eventually } from '../support/eventually.js';
@@ -29,7 +29,7 @@ function listen() {
     string,
     Heard[]
   >;
-  const events: [LockEventName, Heard][] = [];
+  const events: [CurrentEventName, Heard][] = [];
   const keep = (name: string) => (context: object) => ends[name]?.push(context as Heard);
   stops.push(
     watch(ACQUIRE, { asyncEnd: keep('acquire') }),
@@ -40,12 +40,12 @@ function listen() {
   );
   for (const [event, { name }] of Object.entries(EVENTS)) {
     const onMessage = (message: unknown): void =>
-      void events.push([event as LockEventName, message as Heard]);
+      void events.push([event as CurrentEventName, message as Heard]);
     subscribe(name, onMessage);
     stops.push(() => void unsubscribe(name, onMessage));
   }
   const names = (): readonly string[] => events.map(([name]) => name);
-  const of = (name: LockEventName): readonly Heard[] =>
+  const of = (name: CurrentEventName): readonly Heard[] =>
     events.filter(([event]) => event === name).map(([, message]) => message);
   return { ends, names, of };
 }
@@ -196,7 +196,7 @@ describe.each([
     await first.release();
     const lock = await second;
     if (name !== 'one Redis') return; // no turns are reserved there
-    expect(of('handedOn')).toEqual([
+    expect(of('handedOff')).toEqual([
       expect.objectContaining({
         fencingToken: lock.fencingToken,
         previousToken: first.fencingToken,
@@ -233,7 +233,7 @@ describe.each([
     const { of } = listen();
     if (name === 'three masters') {
       await expect(locks.runOnce(`${key}:a`, () => 1)).rejects.toThrow('needs one Redis');
-      expect(of('once')).toEqual([]);
+      expect(of('onceAttempt')).toEqual([]);
       return;
     }
     await locks.runOnce(`${key}:a`, () => 1);
@@ -242,7 +242,9 @@ describe.each([
         throw new NonRetryableError('no');
       }),
     ).rejects.toThrow();
-    expect(of('once').map(({ phase, attempt, outcome }) => [phase, attempt, outcome])).toEqual([
+    expect(
+      of('onceAttempt').map(({ phase, attempt, outcome }) => [phase, attempt, outcome]),
+    ).toEqual([
       ['began', 1, undefined],
       ['ended', 1, 'completed'],
       ['began', 1, undefined],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { LockConfigurationError } from '../../lib/errors.js';
 import { EVENTS } from '../../lib/observe/channels.js';
-import type { LockEventName } from '../../lib/observe/lock-events.js';
+import type { CurrentEventName, LockEventName } from '../../lib/observe/lock-events.js';
 import type { Log } from '../../lib/observe/log.js';
 import { Recorder } from '../../lib/observe/recorder.js';
 import { systemClock } from '../../lib/time/clock.js';
@@ -10,7 +10,7 @@ const CALL = { subject: { keys: ['key'], mode: 'exclusive' } } as const;
 
 const FACTS = { retryAfterMs: 1, waitedMs: 0 };
 
-const NAMES = Object.keys(EVENTS) as LockEventName[];
+const NAMES = Object.keys(EVENTS) as CurrentEventName[];
 
 function setUp() {
   const logged: unknown[][] = [];
@@ -33,7 +33,7 @@ describe('the events of locks', () => {
     const listen = (): unknown => recorder.on('taken' as LockEventName, () => undefined);
     expect(listen).toThrow(LockConfigurationError);
     expect(listen).toThrow(
-      'There is no event "taken". The events are waiting, acquired, refused, unavailable, renewed, jeopardy, lost, released, detached, attached, handedOn, limitsDiffer, once.',
+      'There is no event "taken". The events are waiting, acquired, refused, unavailable, renewed, jeopardy, lost, released, detached, attached, handedOff, limitMismatch, onceAttempt.',
     );
   });
 

@@ -111,11 +111,11 @@ describe('an application under contention', () => {
     await gate.entered.promise;
     expect((await post('/locked')).status).toBe(409);
     const waiting = new Promise((resolve) => locks.on('waiting', resolve));
-    const handedOn = new Promise((resolve) => locks.on('handedOn', resolve));
+    const handedOff = new Promise((resolve) => locks.on('handedOff', resolve));
     const second = post('/pay');
     await waiting;
     gate.open.resolve();
-    await Promise.all([first, second, handedOn]);
+    await Promise.all([first, second, handedOff]);
     const [one, two] = spans('acquire order:<orderId>');
     expect(one?.attributes).toEqual({
       'holdfast.mode': 'exclusive',

@@ -24,7 +24,7 @@ import type { KeyArguments, LockDefinition } from './definition.types.js';
  *
  * const orderLock = defineLock('order:<orderId>', { ttl: '10s' });
  *
- * await locks.use(orderLock).run('42', (lock) => charge('42', lock));
+ * await locks.for(orderLock).run('42', (lock) => charge('42', lock));
  * ```
  */
 export function defineLock<const Template extends string>(

@@ -18,7 +18,7 @@ import type { KeyArguments, LockDefinition, LockWork } from './definition.types.
 /** What `defineLock` has made. Its module knows the decorator, which `LockService` must not know. */
 export const definitions = new WeakSet();
 
-/** A definition with the service that takes its locks: what `locks.use(orderLock)` returns. */
+/** A definition with the service that takes its locks: what `locks.for(orderLock)` returns. */
 export class DefinedLock<Template extends string, Token extends number | undefined = number> {
   /** The template, as events, traces and metrics have it. */
   readonly name: Template;
@@ -31,7 +31,7 @@ export class DefinedLock<Template extends string, Token extends number | undefin
   constructor(definition: LockDefinition<Template>, locks: LockEngine<Token>) {
     if (!definitions.has(definition))
       throw new LockConfigurationError(
-        "use() takes what defineLock() returns: const orderLock = defineLock('order:<orderId>').",
+        "for() takes what defineLock() returns: const orderLock = defineLock('order:<orderId>').",
       );
     const { name, options } = definition;
     this.name = name;

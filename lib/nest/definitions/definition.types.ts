@@ -54,7 +54,7 @@ export interface LockDefinition<Template extends string = string> {
   key(...values: KeyArguments<Template>): string;
   /**
    * `@WithLock` with this key and these options. Placeholders are parameters of the method, by name. A `keyPrefix` of
-   * `forFeature` is not put before the key, because the key would then differ from that of `locks.use(…)`.
+   * `forFeature` is not put before the key, because the key would then differ from that of `locks.for(…)`.
    *
    * @example
    * ```ts

@@ -26,7 +26,7 @@ export class CompiledOptions {
     this.#service = this.#serviceOf(this.#files, new Map());
   }
 
-  /** The documentation of the properties of a type, by name. */
+  /** The documentation of the properties of a type, by name, without former names. */
   docsOf(file: string, type: string): ReadonlyMap<string, OptionDoc> {
     const program = this.#service.getProgram() as ts.Program;
     const checker = program.getTypeChecker();
@@ -34,7 +34,10 @@ export class CompiledOptions {
     const module = checker.getSymbolAtLocation(source) as ts.Symbol;
     const found = checker.getExportsOfModule(module).find(({ name }) => name === type);
     if (found === undefined) throw new Error(`${file} has no type ${type}`);
-    const properties = checker.getDeclaredTypeOfSymbol(found).getProperties();
+    const properties = checker
+      .getDeclaredTypeOfSymbol(found)
+      .getProperties()
+      .filter((property) => property.getJsDocTags().every(({ name }) => name !== 'deprecated'));
     return new Map(
       properties.map((property) => {
         const comment = ts.displayPartsToString(property.getDocumentationComment(checker));

@@ -59,7 +59,7 @@ export class Orders {
   }
 
   used() {
-    return this.locks.use(orderLock);
+    return this.locks.for(orderLock);
   }
 
   limiter() {

@@ -44,7 +44,7 @@ describe('durations that no Redis can keep', () => {
     ['ttl', { store: 'memory', ttl: LONGER }],
     ['wait', { store: 'memory', wait: LONGER }],
     ['nodeTimeout', { store: 'memory', nodeTimeout: LONGER }],
-    ['maxClockStep', { store: 'memory', maxClockStep: LONGER }],
+    ['fencingTokenRetention', { store: 'memory', fencingTokenRetention: LONGER }],
     ['shutdownTimeout', { store: 'memory', shutdownTimeout: LONGER }],
     ['handoff.tenure', { store: 'memory', handoff: { tenure: LONGER } }],
     ['restartGuard.maxTtl', { redis, restartGuard: { maxTtl: LONGER } }],
@@ -97,7 +97,7 @@ const OR_ZERO = '0 or a duration of at least 50 ms';
 const NOT_ZERO = 'a duration of at least 50 ms';
 
 describe('seconds that are given as a number of milliseconds', () => {
-  it.each(['wait', 'shutdownTimeout', 'maxClockStep'])(
+  it.each(['wait', 'shutdownTimeout', 'fencingTokenRetention'])(
     'HF-39 "%s" of the module is refused at the start, and may be 0',
     async (option) => {
       await expectTooShort(option, OR_ZERO, (value) => module({ [option]: value }));

@@ -89,7 +89,7 @@ describe.each(['memory', 'redis'])('the message of a lock error (%s)', (store) =
     [
       'a definition',
       ['order:s3cret'],
-      () => locks.use(orderLock).run('s3cret', { wait }, () => 1),
+      () => locks.for(orderLock).run('s3cret', { wait }, () => 1),
       'lock order:<orderId>',
     ],
     [

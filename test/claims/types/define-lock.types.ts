@@ -29,29 +29,29 @@ export const none: Same<KeyArguments<'nightly'>, []> = true;
 export const name: 'order:<orderId>' = order.name;
 
 export async function accepted(): Promise<void> {
-  const nothing: Promise<number> = locks.use(nightly).run(() => 1);
+  const nothing: Promise<number> = locks.for(nightly).run(() => 1);
   await nothing;
-  await locks.use(nightly).run({ wait: 0 }, () => 1);
+  await locks.for(nightly).run({ wait: 0 }, () => 1);
   const text: string = await locks
-    .use(order)
+    .for(order)
     .run(42, async (lock: Lock) => String(lock.fencingToken));
-  await locks.use(order).run('42', { signal: AbortSignal.timeout(1) }, () => text);
-  await locks.use(order).run({ orderId: 42n }, (lock) => lock.assertHeld());
-  await locks.use(item).run({ orderId: 1, itemId: 'a' }, () => 1);
-  await locks.use(twice).run(1, () => 1);
-  await locks.use(unknown).run({ whatever: 1 }, () => 1);
-  const lock: Lock = await locks.use(order).acquire(42);
-  const perhaps: Lock | null = await locks.use(order).tryAcquire({ orderId: 42 }, { ttl: '1s' });
-  const tried = await locks.use(order).tryRun(42, () => 'done');
+  await locks.for(order).run('42', { signal: AbortSignal.timeout(1) }, () => text);
+  await locks.for(order).run({ orderId: 42n }, (lock) => lock.assertHeld());
+  await locks.for(item).run({ orderId: 1, itemId: 'a' }, () => 1);
+  await locks.for(twice).run(1, () => 1);
+  await locks.for(unknown).run({ whatever: 1 }, () => 1);
+  const lock: Lock = await locks.for(order).acquire(42);
+  const perhaps: Lock | null = await locks.for(order).tryAcquire({ orderId: 42 }, { ttl: '1s' });
+  const tried = await locks.for(order).tryRun(42, () => 'done');
   if (tried.acquired) tried.value satisfies string;
   const key: string = item.key({ orderId: 1, itemId: 2 });
-  await locks.use(nightly).acquire();
-  await locks.use(nightly).inspect();
-  await locks.use(order).inspect(42);
+  await locks.for(nightly).acquire();
+  await locks.for(nightly).inspect();
+  await locks.for(order).inspect(42);
   [lock, perhaps, key] satisfies unknown[];
-  await locks.use(exports).run('a', { places: 3 }, () => 1);
-  await locks.use(stock).run({ warehouse: 7 }, (held) => held.extend('1m'));
-  (await (await locks.use(exports).acquire('a')).detach()) satisfies string;
+  await locks.for(exports).run('a', { places: 3 }, () => 1);
+  await locks.for(stock).run({ warehouse: 7 }, (held) => held.extend('1m'));
+  (await (await locks.for(exports).acquire('a')).detach()) satisfies string;
 }
 
 export class Accepted {
@@ -69,23 +69,23 @@ export class Accepted {
 
 export async function refused(): Promise<void> {
   // @ts-expect-error Expected 2-3 arguments, but got 1
-  await locks.use(order).run(() => 1);
+  await locks.for(order).run(() => 1);
   // @ts-expect-error 'id' does not exist in type
-  await locks.use(order).run({ id: 42 }, () => 1);
+  await locks.for(order).run({ id: 42 }, () => 1);
   // @ts-expect-error not assignable to
-  await locks.use(item).run(42, () => 1);
+  await locks.for(item).run(42, () => 1);
   // @ts-expect-error not assignable to
-  await locks.use(item).run({ orderId: 42 }, () => 1);
+  await locks.for(item).run({ orderId: 42 }, () => 1);
   // @ts-expect-error not assignable
-  await locks.use(order).acquire(undefined);
+  await locks.for(order).acquire(undefined);
   // @ts-expect-error not assignable
-  await locks.use(order).acquire({ orderId: null });
+  await locks.for(order).acquire({ orderId: null });
   // @ts-expect-error Expected 1 arguments, but got 0
   order.key();
   // @ts-expect-error Expected 0 arguments, but got 1
   nightly.key(42);
   // @ts-expect-error 'wait' does not exist
-  await locks.use(order).tryAcquire(42, { wait: '1s' });
+  await locks.for(order).tryAcquire(42, { wait: '1s' });
   // @ts-expect-error 'signal' does not exist
   defineLock('a', { signal: AbortSignal.timeout(1) });
   // @ts-expect-error 'tll' does not exist
@@ -95,12 +95,12 @@ export async function refused(): Promise<void> {
   // @ts-expect-error not assignable to type 'number'
   defineLock('a', { limit: 10, places: () => 2 });
   // @ts-expect-error 'itemID' does not exist in type
-  await locks.use(item).acquire({ orderId: 1, itemID: 2 });
+  await locks.for(item).acquire({ orderId: 1, itemID: 2 });
   // @ts-expect-error 'itemID' does not exist in type
   item.key({ orderId: 1, itemId: 2, itemID: 3 });
   // @ts-expect-error not assignable to
-  await locks.use(order).inspect({ orderId: new Date() });
-  await locks.use(stock).run(7, async (held) => {
+  await locks.for(order).inspect({ orderId: new Date() });
+  await locks.for(stock).run(7, async (held) => {
     // @ts-expect-error Property 'detach' does not exist on type 'Lock<number>'
     await held.detach();
   });

@@ -25,7 +25,7 @@ export function modeEvents(): void {
   });
   locks.on('detached', ({ heldMs, ttlMs }) => [heldMs satisfies number, ttlMs satisfies number]);
   locks.on('attached', (event: LockEvents['attached']) => event.fencingToken satisfies number);
-  locks.on('limitsDiffer', ({ limit, otherLimit }) => limit < otherLimit);
+  locks.on('limitMismatch', ({ limit, otherLimit }) => limit < otherLimit);
   locks.on('unavailable', ({ operation }) => operation === 'detach' || operation === 'attach');
   stop();
 

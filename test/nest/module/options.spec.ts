@@ -152,7 +152,7 @@ describe('where the locks are kept', () => {
 });
 
 describe('durations', () => {
-  const OPTIONS = ['ttl', 'wait', 'nodeTimeout', 'maxClockStep', 'shutdownTimeout'];
+  const OPTIONS = ['ttl', 'wait', 'nodeTimeout', 'fencingTokenRetention', 'shutdownTimeout'];
   const WRONG: [unknown, string][] = [
     ['soon', '"soon"'],
     ['1 fortnight', '"1 fortnight"'],
@@ -451,7 +451,7 @@ describe('other options', () => {
   ])('an option "%s" is refused: there is none', async (name, hint) => {
     expect(await failureOf({ store: 'memory', [name]: 1 })).toBe(
       `LockModule has no option "${name}".${hint} Its options are redis, credentials, store, keyPrefix, ttl, wait, autoExtend, clockDrift, ` +
-        'nodeTimeout, maxClockStep, restartGuard, replicas, handoff, shutdownTimeout, forgottenLocks, instance, errors.',
+        'nodeTimeout, fencingTokenRetention, restartGuard, replicas, handoff, shutdownTimeout, forgottenLocks, instance, errors.',
     );
   });
 

@@ -258,9 +258,9 @@ describe('the nodeTimeout option', () => {
   });
 });
 
-describe('the maxClockStep option', () => {
+describe('the fencingTokenRetention option', () => {
   it('is how much longer than the lease the last fencing token is kept', async () => {
-    const locks = await serviceOf({ redis: server.url, maxClockStep: '1h', ttl: 10_000 });
+    const locks = await serviceOf({ redis: server.url, fencingTokenRetention: '1h', ttl: 10_000 });
     const lock = await locks.acquire('order:42');
     const ttlMs = Number(await server.command('PTTL', '{lock:order:42}:fence'));
     expect(ttlMs).toBeGreaterThan(3_600_000);

@@ -333,7 +333,7 @@ export function describePlaces(name: string, open: () => Promise<Backend>): void
     it('of different limits for one key are told of once, and each call goes by its own', async () => {
       const [one, two] = await setUp();
       const told: unknown[] = [];
-      two.on('limitsDiffer', (event) => told.push(event));
+      two.on('limitMismatch', (event) => told.push(event));
       const lock = await one.acquire(key, of(5, 3));
       for (let asked = 0; asked < 3; asked += 1)
         expect(await two.tryAcquire(key, { limit: 3 })).toBeNull();

@@ -29,7 +29,7 @@ const CLIENT = new URL('./client.ts', import.meta.url);
 const CALM_MS = 1_500;
 
 /** How long lines and fencing tokens outlive their lease: shorter than in life, for the run waits until they are gone. */
-const MAX_CLOCK_STEP_MS = 1_000;
+const FENCING_TOKEN_RETENTION_MS = 1_000;
 
 /** Long enough for several of the short sections. */
 const TENURE_MS = 100;
@@ -118,7 +118,7 @@ class Stage {
 
   /** What is on the servers when every lease and every line has had its time. */
   async keysLeft(): Promise<readonly LeftKey[]> {
-    const longestMs = LONGEST_TTL_MS + MAX_CLOCK_STEP_MS;
+    const longestMs = LONGEST_TTL_MS + FENCING_TOKEN_RETENTION_MS;
     await sleep(longestMs + 200);
     const left: LeftKey[] = [];
     for (const [node, { server }] of this.#nodes.entries()) {
@@ -217,7 +217,7 @@ class Stage {
       options: {
         ttl: LONGEST_TTL_MS,
         nodeTimeout: NODE_TIMEOUT_MS,
-        maxClockStep: MAX_CLOCK_STEP_MS,
+        fencingTokenRetention: FENCING_TOKEN_RETENTION_MS,
         handoff: this.#plan.withoutHandoff.includes(slot) ? false : { tenure: TENURE_MS },
         // No `bootstrap`: a server that has forgotten everything looks like a new one to a client that starts.
         ...(this.#plan.mode === 'guarded' && { restartGuard: { maxTtl: LONGEST_TTL_MS } }),
@@ -237,7 +237,13 @@ class Stage {
 async function setTokensAhead(server: RedisServer, aheadMs: number): Promise<void> {
   const token = (Date.now() + aheadMs) * 1_000;
   for (const key of [...KEYS, LEADER]) {
-    await server.command('SET', `{lock:${key}}:fence`, token, 'PX', aheadMs + MAX_CLOCK_STEP_MS);
+    await server.command(
+      'SET',
+      `{lock:${key}}:fence`,
+      token,
+      'PX',
+      aheadMs + FENCING_TOKEN_RETENTION_MS,
+    );
   }
 }
 
