@@ -43,7 +43,7 @@ export interface MigrationRequest {
 }
 
 /**
- * Migrates source files from other packages to nestjs-holdfast.
+ * Migrates source files from other packages to nestjs-holdfast, and from its former names.
  *
  * @throws NoCompilerError
  */

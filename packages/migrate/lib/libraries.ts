@@ -1,3 +1,4 @@
+import { holdfast } from './holdfast.js';
 import { redisSemaphore } from './redis-semaphore.js';
 import { redisxLocks } from './redisx-locks.js';
 import { redlock } from './redlock.js';
@@ -10,4 +11,5 @@ export const LIBRARIES: readonly SourceLibrary[] = [
   redisSemaphore,
   simpleRedisLock,
   redisxLocks,
+  holdfast,
 ];

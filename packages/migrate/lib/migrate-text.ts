@@ -23,8 +23,9 @@ export function migrateText(
   text: string,
   project: Project,
 ): Migrated {
-  const libraries = LIBRARIES.filter(({ packages }) =>
-    packages.some((name) => namesPackage(text, name)),
+  const libraries = LIBRARIES.filter(
+    ({ packages, hint }) =>
+      packages.some((name) => namesPackage(text, name)) && hint?.test(text) !== false,
   );
   if (libraries.length === 0) return { kind: 'untouched' };
   const parsed = parse(compiler, path, text);

@@ -10,10 +10,12 @@ export interface Migrating {
   readonly project: Project;
 }
 
-/** A library that applications move away from. */
+/** A library that applications move away from, or whose former names they use. */
 export interface SourceLibrary {
   /** Names of packages with its API. A file that names none of them is not read any further. */
   readonly packages: readonly string[];
+  /** What a file has if there may be something to change. Without it, the package is enough. */
+  readonly hint?: RegExp;
   /** Notes on the subject what is to be changed, and what is left to the reader. */
   migrate(subject: Subject, migrating: Migrating): void;
 }
