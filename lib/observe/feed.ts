@@ -79,14 +79,14 @@ export class MetricsFeed {
     };
     const onceAttempts = record('onceAttempts');
     const onOnce = (message: unknown): void => {
-      const event = message as LockEvents['once'];
+      const event = message as LockEvents['onceAttempt'];
       if (event.phase !== 'ended') return;
       const { 'holdfast.key.template': template = '' } = labels.of(event);
       onceAttempts(1, { 'holdfast.key.template': template, 'holdfast.outcome': event.outcome });
     };
     for (const [{ name }, listener] of [
       [EVENTS.lost, onLost],
-      [EVENTS.once, onOnce],
+      [EVENTS.onceAttempt, onOnce],
     ] as const) {
       subscribe(name, listener);
       this.#stops.push(() => void unsubscribe(name, listener));

@@ -95,7 +95,11 @@ describe('numbers that no fencing token and no expiry can have', () => {
   });
   it('HF-20 takes the longest duration that an option may have, in every script', async () => {
     const longest = '100y';
-    const service = new LockService({ redis: server.url, ttl: longest, fencingTokenRetention: longest });
+    const service = new LockService({
+      redis: server.url,
+      ttl: longest,
+      fencingTokenRetention: longest,
+    });
     await service.open();
     for (const mode of ['exclusive', 'shared'] as const) {
       const lock = await service.acquire('key', { mode, minHold: longest });
