@@ -30,7 +30,7 @@ export { setRetryAfter } from './nest/transports/http.js';
 export { lockKey } from './key/index.js';
 export type { DetachableLock, Lock } from './lease/lock.js';
 export type { HoldMode } from './store/owner-token.js';
-export type { Limiter } from './engine/limiter.js';
+export type { Limiter, LimiterUsage } from './engine/limiter.js';
 export type { Lead } from './leader/lead.js';
 export type { Leadership } from './leader/leadership.js';
 export type { LockInspection, TryRunResult } from './engine/lock-engine.js';
@@ -70,5 +70,4 @@ export {
   LockWorkExhaustedError,
   type LockErrorBody,
   type LockErrorCode,
-  type LockLossReason,
 } from './errors.js';

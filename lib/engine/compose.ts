@@ -98,7 +98,7 @@ export function compose(given: LockModuleOptions, context: EngineContext) {
     ...{ runtime, log, keeper, queue, once, presence, forgotten, warnings },
     sites: new CallSites(runtime),
     interventions,
-    replacing: new Replacing({ store, queue, interventions, presence, scheduler }),
+    replacing: new Replacing({ store, queue, keeper, interventions, presence, scheduler }),
     /** Only in development. */
     reportOutlivedWork: isDevelopment() ? outlivedWorkReport(limited()) : undefined,
     storeWarning: storeWarning(options),

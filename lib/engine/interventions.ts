@@ -78,15 +78,9 @@ export class Interventions {
   /**
    * Ends these leases and no others: a later holder of the key keeps it. Returns what became of each. Never rejects for
    * an outage.
-   *
-   * @param replaceWaitMs for how long the work of holders that are replaced may continue
    */
-  async end(
-    targets: readonly Target[],
-    intervention: Intervention,
-    replaceWaitMs?: number,
-  ): Promise<readonly Ending[]> {
-    const told = await this.#tell(targets, intervention, replaceWaitMs);
+  async end(targets: readonly Target[], intervention: Intervention): Promise<readonly Ending[]> {
+    const told = await this.#tell(targets, intervention);
     const endedTokens = new Set(
       targets.flatMap(({ holder }, index) => (told[index] === 'ended' ? [holder.token] : [])),
     );
@@ -97,6 +91,21 @@ export class Interventions {
       endings.push(isKept ? NOT_HELD : await this.#endInStore(target, isTold));
     }
     return endings;
+  }
+
+  /**
+   * Ends these leases when their work has ended, or after `waitMs`. A lease that its process holds no more stays: its key
+   * is kept for a time. Resolves with whether one was ended.
+   */
+  async replace(
+    targets: readonly Target[],
+    intervention: Intervention,
+    waitMs: number,
+  ): Promise<boolean> {
+    const told = await this.#tell(targets, intervention, waitMs);
+    for (const [index, target] of targets.entries())
+      if (told[index] === undefined) await this.#endInStore(target, false);
+    return told.some((ending) => ending !== 'unknown');
   }
 
   /**
@@ -129,12 +138,12 @@ export class Interventions {
     return isGone === true ? ENDED : outcome;
   }
 
-  /** Returns what the processes of the holders have done, in the order of the targets. */
+  /** Returns what the processes of the holders have done, in the order of the targets; `undefined` if there was no answer. */
   async #tell(
     targets: readonly Target[],
     intervention: Intervention,
-    replaceWaitMs: number | undefined,
-  ): Promise<readonly LeaseEnding[]> {
+    replaceWaitMs?: number,
+  ): Promise<readonly (LeaseEnding | undefined)[]> {
     if (targets.length === 0) return [];
     const makers = new Set(targets.map(({ holder }) => makerIn(holder.token)));
     // The names of instances may not be readable. Their leases end anyway.
@@ -145,9 +154,10 @@ export class Interventions {
     const theirs = instances.filter(({ id }) => makers.has(id));
     const question = { about: 'end', leases, intervention, replaceWaitMs } as const;
     const answers = await this.#presence.ask(theirs, question);
-    return leases.map((_, index) => {
+    return targets.map(({ holder }, index) => {
       const known = [...answers.values()].flatMap(({ endings }) => endings?.[index] ?? []);
-      return known.find((ending) => ending !== 'unknown') ?? 'unknown';
+      const own = answers.get(makerIn(holder.token) ?? '')?.endings?.[index];
+      return known.find((ending) => ending !== 'unknown') ?? own;
     });
   }
 }

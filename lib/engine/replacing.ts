@@ -1,5 +1,6 @@
 import { LockLostError, LockNotAcquiredError } from '../errors.js';
 import type { Lease } from '../lease/lease.js';
+import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { LockRequest } from '../lease/lock-request.js';
 import { refuseSeveral } from '../options/acquire-options.js';
 import type { IsHeldAround } from '../queue/caller.js';
@@ -8,20 +9,25 @@ import type { LockQueue } from '../queue/lock-queue.js';
 import type { FoundKey } from '../store/admin-store.js';
 import type { LockStore } from '../store/lock-store.js';
 import { isOwnerToken } from '../store/owner-token.js';
-import { elapsedMs, type Instant } from '../time/clock.js';
+import { backOffMs, type BackOff } from '../time/back-off.js';
+import type { Instant } from '../time/clock.js';
 import type { Scheduler } from '../time/scheduler.js';
 import type { Interventions } from './interventions.js';
 import type { Presence } from './presence.js';
 
-/** A call gives up that plain callers keep from its key for that long. */
-const LONGEST_MS = 10_000;
+/** Between two looks at a key that was refused although no work holds it. */
+const PAUSES: BackOff = { firstMs: 20, longestMs: 500 };
 
-/** Between two looks at a key that had no holder, and was refused. */
-const PAUSE_MS = 20;
+/** A call gives up after that many refusals, which take 10 s. */
+const MOST_REFUSALS = 24;
+
+/** A call ends at most this many holders. More come only from a caller that always asks again, such as a leader. */
+const MOST_ROUNDS = 100;
 
 interface Dependencies {
   readonly store: LockStore;
   readonly queue: LockQueue;
+  readonly keeper: LeaseKeeper;
   readonly interventions: Interventions;
   readonly scheduler: Scheduler;
   readonly presence: Presence;
@@ -47,37 +53,49 @@ export class Replacing {
    * @throws LockConfigurationError for several keys
    */
   async acquire(request: LockRequest, isHeldAround: IsHeldAround, since: Instant): Promise<Lease> {
-    const { store, queue, interventions, presence, scheduler } = this.#deps;
-    const { keys, signal, options } = request;
+    const { store, queue, keeper, interventions, presence, scheduler } = this.#deps;
+    const { keys, signal } = request;
+    const { replaceWaitMs = 0 } = request.options;
     refuseSeveral(keys);
     const [key = ''] = keys;
     const attempt = (): Promise<Lease> => queue.acquire(request, isHeldAround, since);
     const over = anyOf(signal === undefined ? [queue.closing] : [queue.closing, signal]);
+    const hasLeft = (): boolean => over.signal.aborted;
     try {
       // A section around this call is not replaced; and why nothing is granted any more, the queue says.
-      if (over.signal.aborted || isHeldAround(key)) return await attempt();
-      const isOver = (): boolean =>
-        over.signal.aborted || elapsedMs(since, scheduler.runtime.now()) > LONGEST_MS;
+      if (hasLeft() || isHeldAround(key)) return await attempt();
       // The next one has to reach this call.
       await endOf(presence.announced(), over.signal);
       const number = await store.admin.arrive(key);
-      for (;;) {
+      const lookAtIt = async (): Promise<FoundKey | undefined> => {
         const [found] = await store.admin.look([key]);
-        if ((found?.newest ?? number) !== number)
-          throw new LockLostError({ keys, reason: 'replaced' });
+        if ((found?.newest ?? number) === number) return found;
+        throw new LockLostError({ keys, reason: 'replaced' });
+      };
+      let refusals = 0;
+      for (let rounds = 0; ; rounds += 1) {
+        const found = await lookAtIt();
         const targets = ourHoldersOf(found).map((holder) => ({ key, holder }));
-        if (targets.length > 0) {
-          const ending = interventions.end(targets, this.#by(request), options.replaceWaitMs);
-          await endOf(ending, over.signal);
-          if (!isOver()) continue;
+        const ending = interventions.replace(targets, this.#by(request), replaceWaitMs);
+        if ((await endOf(ending, over.signal)) === true && rounds < MOST_ROUNDS) continue;
+        let lease: Lease;
+        try {
+          lease = await attempt();
+        } catch (error) {
+          const isOver = hasLeft() || refusals >= MOST_REFUSALS || isForeign(found);
+          if (!(error instanceof LockNotAcquiredError) || isOver) throw error;
+          // The key is kept for a time or for a caller in line, or another one came first.
+          await pause(scheduler, backOffMs(PAUSES, refusals), over.signal);
+          refusals += 1;
+          continue;
         }
         try {
-          return await attempt();
+          await lookAtIt();
         } catch (error) {
-          if (!(error instanceof LockNotAcquiredError) || isOver() || isForeign(found)) throw error;
+          await keeper.release(lease);
+          throw error;
         }
-        // The key is kept for a caller in line, or another one came first.
-        await pause(scheduler, PAUSE_MS, over.signal);
+        return lease;
       }
     } finally {
       over.unlink();

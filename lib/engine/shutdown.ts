@@ -33,6 +33,7 @@ export async function shutDown(parts: Components, timeoutMs: number): Promise<vo
   // Holders are notified before any wait. Attempts are returned before their locks are released.
   once.giveBack();
   for (const lease of keeper.leases) keeper.lose(lease, 'shutdown');
+  keeper.endReplaced();
   await whileConfirmed(
     parts,
     overtimeMs,

@@ -51,6 +51,13 @@ export interface EndedLease {
 /** `'passed-on'`: another caller of this process has the lease by now, with another fencing token. It keeps the lease. */
 export type LeaseEnding = 'ended' | 'passed-on' | 'unknown';
 
+/** A lease whose holder was replaced, and the end of its work. */
+interface Replaced {
+  readonly lease: Lease;
+  readonly digest: string;
+  readonly done: Promise<void>;
+}
+
 const RELEASED = { status: 'released' } as const;
 
 /**
@@ -72,8 +79,8 @@ export class LeaseKeeper {
   #successors: Successors | undefined;
   /** On their way back to the store; an operator may end them meanwhile. */
   readonly #givenBack = new Chain<Lease>();
-  /** The ends of the work of holders that were replaced, by the digests of their tokens. */
-  readonly #replaced = new Map<string, Promise<LeaseEnding>>();
+  /** The holders that were replaced, and whose work has not ended, by the digests of their tokens. */
+  readonly #replaced = new Map<string, Replaced>();
 
   constructor(foundation: Foundation) {
     this.#foundation = foundation;
@@ -206,10 +213,12 @@ export class LeaseKeeper {
     replaceWaitMs?: number,
   ): LeaseEnding | Promise<LeaseEnding> {
     const replaced = this.#replaced.get(digest);
-    if (replaced !== undefined && replaceWaitMs !== undefined) return replaced;
+    if (replaced !== undefined && replaceWaitMs !== undefined)
+      return this.#afterWork(replaced, replaceWaitMs);
     const isMeant = ({ keys, token }: Lease): boolean =>
       keys.includes(key) && digestOf(token) === digest;
-    for (const lease of this.#givenBack.all) if (isMeant(lease)) lease.endedBy = intervention;
+    if (replaceWaitMs === undefined)
+      for (const lease of this.#givenBack.all) if (isMeant(lease)) lease.endedBy = intervention;
     const lease = this.leases.find(isMeant);
     if (lease === undefined) return 'unknown';
     if (fencingToken !== undefined && fencingToken !== lease.fencingToken) return 'passed-on';
@@ -229,16 +238,24 @@ export class LeaseKeeper {
     const done = new Promise<void>((resolve) => {
       lease.onDone = resolve;
     });
+    const replaced = { lease, digest, done };
+    this.#replaced.set(digest, replaced);
+    this.lose(lease, 'replaced', intervention, Math.max(waitMs, lease.keepMs));
+    return this.#afterWork(replaced, waitMs);
+  }
+
+  /** The store is asked once more for what is left of `minHold`, and no longer for the time of the work. */
+  async #afterWork({ lease, digest, done }: Replaced, waitMs: number): Promise<LeaseEnding> {
     const { runtime } = this.#foundation.scheduler;
-    const ending = within(runtime, waitMs, done).then((): LeaseEnding => {
-      this.#replaced.delete(digest);
-      // The newer call does so, too, if it has not left meanwhile.
-      this.discard(lease, lease.longestTtlMs);
-      return 'ended';
-    });
-    this.#replaced.set(digest, ending);
-    this.lose(lease, 'replaced', intervention, waitMs);
-    return ending;
+    await this.#endings.add(within(runtime, waitMs, done));
+    this.#replaced.delete(digest);
+    this.discard(lease, lease.longestTtlMs, lease.keepMs);
+    return 'ended';
+  }
+
+  /** Callers that replace a holder wait for its work no more. */
+  endReplaced(): void {
+    for (const { lease } of [...this.#replaced.values()]) lease.onDone?.();
   }
 
   /**

@@ -61,15 +61,18 @@ export function pause(scheduler: Scheduler, ms: number, signal: AbortSignal): Pr
   });
 }
 
-/** Resolves when the work has ended, or as soon as the signal aborts. Rejects as the work does. */
-export async function endOf(work: Promise<unknown>, signal: AbortSignal): Promise<void> {
+/** Settles as the work does, or resolves with `undefined` as soon as the signal aborts. */
+export async function endOf<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   let ignore = (): void => undefined;
-  const aborted = new Promise<void>((resolve) => {
-    ignore = onAbort(signal, resolve);
-    if (signal.aborted) resolve();
+  const aborted = new Promise<undefined>((resolve) => {
+    const over = (): void => {
+      resolve(undefined);
+    };
+    ignore = onAbort(signal, over);
+    if (signal.aborted) over();
   });
   try {
-    await Promise.race([work, aborted]);
+    return await Promise.race([work, aborted]);
   } finally {
     ignore();
   }

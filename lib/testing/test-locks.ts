@@ -152,14 +152,26 @@ export class TestLocks {
   }
 
   /**
-   * Prepares the next test: deletes the history and the records of work, ends outages, and frees what `hold`, `lose`
-   * and `beginWork` hold.
+   * Prepares the next test: deletes the history and the records of work, and ends outages. It frees what `hold`, `lose`
+   * and `beginWork` hold, and what stays taken after a lock (`@CronLock`, `minHold`, `release: 'on-expiry'`).
    */
   async reset(): Promise<void> {
     this.recover();
     await this.free();
+    await this.#freeKept();
     this.#store.forgetWork();
     this.#history.length = 0;
+  }
+
+  async #freeKept(): Promise<void> {
+    const held = new Set([...this.#held.values()].flat());
+    const acquired = this.#history.flatMap(({ event, keys }) => (event === 'acquired' ? keys : []));
+    for (const key of new Set(acquired)) {
+      if (held.has(key)) continue;
+      const [found] = await this.#store.admin.look([key]);
+      for (const { token } of found?.holders ?? [])
+        await this.#store.release({ keys: [key], token });
+    }
   }
 
   async #endWork(key: string, end: AttemptEnd, text: string | undefined): Promise<void> {

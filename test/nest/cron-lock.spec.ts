@@ -186,6 +186,8 @@ describe('a job with @CronLock', () => {
     ['each 5 minutes', '*/5 * * * *', 5 * MINUTE_MS, 5 * MINUTE_MS],
     ['on weekdays', '0 9 * * 1-5', 10 * MINUTE_MS, 24 * 60 * MINUTE_MS],
     ['from 9 to 17 o’clock', '0 9-17 * * *', 10 * MINUTE_MS, 60 * MINUTE_MS],
+    ['each year', CronExpression.EVERY_YEAR, 10 * MINUTE_MS, 365 * 24 * 60 * MINUTE_MS],
+    ['on leap days', '0 0 29 2 *', 10 * MINUTE_MS, 1_461 * 24 * 60 * MINUTE_MS],
   ])('that runs %s takes its defaults from that', (_often, expression, minHold, maxHold) => {
     class Jobs {
       @Cron(expression, { timeZone: 'UTC' })

@@ -322,4 +322,16 @@ describe('reset', () => {
     await testLocks.reset();
     expect(testLocks.acquired).toEqual([]);
   });
+
+  it('frees what stays taken after a lock, and no lock that is held', async () => {
+    const held = await locks.acquire('held');
+    await locks.run('job', { ttl: '1m', minHold: '1m' }, () => undefined);
+    await locks.run('window', { release: 'on-expiry' }, () => undefined);
+    for (const key of ['job', 'window', 'held']) expect(await locks.tryAcquire(key)).toBeNull();
+    await testLocks.reset();
+    expect(await locks.tryAcquire('job')).not.toBeNull();
+    expect(await locks.tryAcquire('window')).not.toBeNull();
+    expect(await locks.tryAcquire('held')).toBeNull();
+    expect(await held.release()).toBe(true);
+  });
 });

@@ -72,12 +72,16 @@ export class FireTime {
       return (this.#noted(INTERVAL) as { timeout: number } | undefined)?.timeout;
     if (typeof options.cronTime !== 'string') return undefined;
     const next = (this.#next ??= nextOf(options, options.cronTime));
-    let run = next(Math.floor(systemRuntime.now().wallMs / 1_000));
-    let shortest = Infinity;
-    for (let seen = 0; seen < RUNS_LOOKED_AT; seen += 1) {
-      const following = next(run / 1_000);
-      shortest = Math.min(shortest, following - run);
-      run = following;
+    let shortest: number | undefined;
+    try {
+      let run = next(Math.floor(systemRuntime.now().wallMs / 1_000));
+      for (let seen = 0; seen < RUNS_LOOKED_AT; seen += 1) {
+        const following = next(run / 1_000);
+        shortest = Math.min(shortest ?? Infinity, following - run);
+        run = following;
+      }
+    } catch {
+      // The package looks 8 years ahead, and throws where it finds no further run.
     }
     return shortest;
   }

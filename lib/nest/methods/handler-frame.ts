@@ -151,7 +151,8 @@ export class HandlerFrame {
     let stopWatching: (() => void) | undefined;
     try {
       // The client may go away during a wait.
-      if (service.resolved(locked.lockingIn(feature).run).waitMs > 0)
+      const { waitMs, replaceWaitMs } = service.resolved(locked.lockingIn(feature).run);
+      if (waitMs > 0 || replaceWaitMs !== undefined)
         stopWatching = this.transport.watchClient(context, (reason) => {
           this.#abandoned.abort(reason);
         });

@@ -175,6 +175,8 @@ export class LockedMethod {
     const { isOnce, scheduled } = this.decorator;
     const run = constantOptions({
       ...feature?.options,
+      // Such a call waits for the end of the older work only.
+      ...(this.#said.onLocked === 'replace' && { wait: undefined }),
       ...this.#said,
       isMethod: isOnce !== true,
       ...scheduled?.(this.#options, this.#fireTime),

@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { Controller, Get, Inject, Injectable, Logger, Query } from '@nestjs/common';
@@ -6,7 +7,7 @@ import { LockLostError, LockNotAcquiredError, LockService, WithLock } from 'nest
 import { WebSocket, WebSocketServer } from 'ws';
 import { closeHttpApps, startHttpApp, type HttpApp } from '../../nest/http-app.js';
 import { ChildScript } from '../../support/child-script.js';
-import { eventually } from '../../support/eventually.js';
+import { deferred, eventually } from '../../support/eventually.js';
 import { RedisServer } from '../../support/redis-server.js';
 import { Services } from './services.js';
 
@@ -89,6 +90,41 @@ describe.each([['Express'], ['Fastify']] as const)(
     });
   },
 );
+
+it('a request whose client leaves while it waits to replace another one does not begin', async () => {
+  const began: string[] = [];
+  const gate = deferred();
+
+  @Controller()
+  class Handlers {
+    @Get('work')
+    @WithLock('work', { onLocked: 'replace', replaceWait: '30s' })
+    async work(@Query('name') name: string): Promise<void> {
+      began.push(name);
+      await gate.promise;
+    }
+  }
+  const settings = { options: { redis: server.url } };
+  const { get, locks } = await startHttpApp({ controllers: [Handlers] }, settings);
+  const outcomes: unknown[] = [];
+  const onEnd = (call: unknown): void => void outcomes.push((call as { outcome: string }).outcome);
+  subscribe('tracing:holdfast:acquire:asyncEnd', onEnd);
+  const replacedCalls: string[] = [];
+  locks.on('lost', ({ reason }) => replacedCalls.push(reason));
+  const older = get('/work?name=older');
+  await eventually(() => began.length === 1);
+  const client = new AbortController();
+  const leaving = get('/work?name=leaves', { signal: client.signal }).catch(() => 'left');
+  await eventually(() => replacedCalls.length === 1);
+  client.abort();
+  expect(await leaving).toBe('left');
+  await eventually(() => outcomes.includes('aborted'));
+  unsubscribe('tracing:holdfast:acquire:asyncEnd', onEnd);
+  gate.resolve();
+  expect(await older).toMatchObject({ status: 409 });
+  await eventually(async () => !(await locks.inspect('work')).held);
+  expect(began).toEqual(['older']);
+});
 
 describe('a build of the latest version', () => {
   @Injectable()

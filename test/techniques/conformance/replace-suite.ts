@@ -165,6 +165,43 @@ export function describeReplaced(name: string, open: () => Promise<Backend>): vo
       });
     });
 
+    it('is waited for as long as the newer call says, also if another one says more', async () => {
+      const [first, second = first] = await newServices(2);
+      const stubborn = await first.acquire(key);
+      const patient = first.acquire(key, { onLocked: 'replace', replaceWait: LONG });
+      const end = patient.catch((error: unknown) => error);
+      await aborted(stubborn);
+      for (const service of [first, second]) {
+        const newer = await service.acquire(key, { onLocked: 'replace', replaceWait: '50ms' });
+        expect(newer.isHeld).toBe(true);
+      }
+      expect(await stubborn.release()).toBe(false);
+      expect(await end).toEqual(replaced());
+    });
+
+    it('keeps its key for minHold', async () => {
+      const [first, second = first] = await newServices(2);
+      const since = performance.now();
+      const lock = await first.acquire(key, { minHold: '400ms' });
+      if (name.includes('memory')) expect(await lock.release()).toBe(true);
+      const coming = second.acquire(key, { onLocked: 'replace' });
+      if (lock.isHeld) {
+        await aborted(lock);
+        expect(await lock.release()).toBe(false);
+      }
+      expect((await coming).isHeld).toBe(true);
+      expect(performance.now() - since).toBeGreaterThan(399);
+    });
+
+    it('ends with the shutdown of its service, and the newer call begins', async () => {
+      const [first, second = first] = await newServices(2);
+      const stubborn = await first.acquire(key);
+      const coming = second.acquire(key, { onLocked: 'replace', replaceWait: LONG });
+      await aborted(stubborn);
+      await first.shutdown(0);
+      expect((await coming).isHeld).toBe(true);
+    });
+
     it('ends its wait with the signal of the call', async () => {
       const [first, second = first] = await newServices(2);
       const holder = await first.acquire(key);
