@@ -5,7 +5,7 @@ const END =
   'It waits until the promise of the work settles, and then releases the leadership. The work of two terms therefore does not overlap, unless the leadership was lost.';
 const TOLD = 'Holdfast calls `onLost` with the reason, once for each call of `onElected`.';
 const ROTATES =
-  "With `rotateEvery: '1h'`, a leader steps down after an hour if other instances wait. The next in line is elected, so all instances lead one after the other. If no other instance waits, the leader continues.";
+  'After this time, the leader steps down if other instances wait, so that each of them leads in turn.';
 
 /** The lead of a name, and its candidates: what docs/leaders.md says. */
 export const LEADERS: readonly PlantedBug[] = (
