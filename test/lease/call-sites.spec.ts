@@ -141,10 +141,11 @@ describe('a refusal', () => {
   it('says so of a call inside the section that holds the key, whose turn did not come', async () => {
     const locks = service();
     const error = await locks.run('key', async () => {
-      const first = locks.run('key', () => new Promise((resolve) => setTimeout(resolve, 50)));
-      const second = rejection(
-        locks.tryRun('key', () => 1).then(() => locks.run('key', { wait: 50 }, () => 1)),
-      );
+      const gate = deferred();
+      const first = locks.run('key', () => gate.promise);
+      await locks.tryRun('key', () => 1);
+      const second = await rejection(locks.run('key', { wait: 50 }, () => 1));
+      gate.resolve();
       await first;
       return second;
     });
