@@ -27,6 +27,11 @@ class Orders {
     return this.locks.current()?.remainingMs;
   }
 
+  @WithLock('<0>', { onLocked: 'replace' })
+  async newest(_id: string): Promise<readonly string[] | undefined> {
+    return this.locks.current()?.keys;
+  }
+
   @WithLock(function (this: Orders, id: string) {
     return [`${id}:b`, `${id}:a`];
   })
@@ -117,6 +122,11 @@ describe('LockModule.forFeature', () => {
     expect((await post('/orders/request/7')).body).toBe('orders:7');
     expect((await post('/orders/argument/07')).body).toBe('orders:7');
     expect((await post('/orders/scoped/7')).body).toBe('orders:7');
+  });
+
+  it('gives no wait to methods that replace the holder, which know none', async () => {
+    const { app } = await start();
+    expect(await app.get(Orders).newest('7')).toEqual(['orders:7']);
   });
 
   it('excludes others by the whole key, and names it in the error', async () => {
