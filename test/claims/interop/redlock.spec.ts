@@ -343,7 +343,7 @@ describe('redlock and Holdfast on three masters of which one is dead', () => {
   it('redlock is refused while Holdfast holds, and granted after its release', async () => {
     const ours = await locks.acquire(key);
     await expect(redlock.acquire([name], LONG_MS, ONCE)).rejects.toBeInstanceOf(ExecutionError);
-    const waiting = redlock.acquire([name], LONG_MS);
+    const waiting = acquireAgainAndAgain(redlock, name);
     expect(await ours.release()).toBe(true);
     const theirs = await waiting;
     expect(await locks.tryAcquire(key)).toBeNull();
