@@ -536,6 +536,11 @@ export class LockEngine<Token extends number | undefined = number> {
     return this.#parts;
   }
 
+  /** @internal Whether its locks stay taken when its process ends without releasing them. */
+  get outlivesProcess(): boolean {
+    return ['redis', 'driver'].includes(this.#parts.options.location.kind);
+  }
+
   /** @internal How long a shutdown waits for holders. */
   get shutdownTimeoutMs(): number {
     return this.#parts.options.shutdownTimeoutMs;

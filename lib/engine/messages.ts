@@ -10,7 +10,7 @@ export type Question =
       readonly about: 'end';
       readonly leases: readonly EndedLease[];
       readonly intervention: Intervention;
-      /** A newer call replaces the holder, whose work may take so long to end. The answer comes then. */
+      /** Given if a newer call replaces the holder: its work has that long to end, and the answer comes then. */
       readonly replaceWaitMs?: number | undefined;
     };
 

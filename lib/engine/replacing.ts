@@ -21,7 +21,7 @@ const PAUSES: BackOff = { firstMs: 20, longestMs: 500 };
 /** A call gives up after that many refusals, which take 10 s. */
 const MOST_REFUSALS = 24;
 
-/** A call ends at most this many holders. More come only from a caller that always asks again, such as a leader. */
+/** A call ends at most this many holders. Only a caller that asks again at once, such as a leader, makes more of them. */
 const MOST_ROUNDS = 100;
 
 interface Dependencies {

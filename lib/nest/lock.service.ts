@@ -2,7 +2,6 @@ import { Logger, HttpException } from '@nestjs/common';
 import { LockEngine } from '../engine/lock-engine.js';
 import { thisMachine } from '../engine/machine.js';
 import type { LockModuleOptions } from '../options/lock-module-options.js';
-import { resolveOptions } from '../options/resolve-options.js';
 import { systemRuntime, type Runtime } from '../time/runtime.js';
 import { bindLockedMethods } from './methods/bind.js';
 import { DefinedLock } from './definitions/defined-lock.js';
@@ -22,9 +21,6 @@ export class LockService extends LockEngine {
   /** The `name` that the module registered it under. */
   readonly name: string | symbol | undefined;
 
-  /** @internal Whether its locks stay taken when its process ends without releasing them. */
-  readonly outlivesProcess: boolean;
-
   /** `LockModule` makes the service of an application. By hand, call `open()` first and `shutdown()` at the end. */
   constructor(
     options: LockModuleOptions,
@@ -33,7 +29,6 @@ export class LockService extends LockEngine {
     const log = new Logger('Holdfast');
     super(options, { runtime, log, name: textOf(name), machine: thisMachine() });
     this.name = name;
-    this.outlivesProcess = ['redis', 'driver'].includes(resolveOptions(options).location.kind);
   }
 
   /**

@@ -47,8 +47,8 @@ function keptMs(fireTime: FireTime, pauseMs: number | undefined): number {
     return Math.min(Math.max(pauseMs ?? SHORTEST_MS, SHORTEST_MS), LONGEST_KEPT_MS);
   if (pauseMs !== undefined) return Math.floor(pauseMs * OF_AN_INTERVAL);
   throw new LockConfigurationError(
-    'The method has neither @Cron nor @Interval, so nothing says for how long its key is to stay taken. Give "atLeast", such as half of the ' +
-      "time between two runs: { atLeast: '30s' }.",
+    'The method has neither @Cron nor @Interval, so nothing says for how long its key is to stay taken. ' +
+      'Give "atLeast", such as half of the time between two runs: { atLeast: \'30s\' }.',
   );
 }
 

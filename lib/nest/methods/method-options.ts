@@ -65,7 +65,8 @@ const WAIT = {
   wait: optional(wait),
 };
 
-const ONLY_WORDS: readonly unknown[] = ['throw', 'skip', 'replace'];
+/** What `onLocked` may be besides a function. */
+const ANSWERS: readonly unknown[] = ['throw', 'skip', 'replace'];
 
 const RESULT = {
   /**
@@ -82,7 +83,7 @@ const RESULT = {
   onLocked: withDefault(
     tested<'throw' | 'skip' | 'replace' | ((context: LockedContext) => unknown)>(
       "'throw', 'skip', 'replace' or a function",
-      (given) => ONLY_WORDS.includes(given) || typeof given === 'function',
+      (given) => ANSWERS.includes(given) || typeof given === 'function',
     ),
     'throw',
   ),

@@ -11,6 +11,7 @@ import {
   type CallHandler,
   type ExecutionContext,
   type ModuleMetadata,
+  type Type,
   type NestInterceptor,
   type OnModuleInit,
   type Provider,
@@ -115,6 +116,15 @@ async function alike(...ways: readonly (() => Promise<Outcome>)[]): Promise<Outc
   expect(others).toEqual([]);
   return outcome!;
 }
+
+/** Of two routes of a controller, `above` and `below`. */
+const routesAlike = (controller: Type): Promise<Outcome> => {
+  const controllers = [controller];
+  return alike(
+    () => inApp({ controllers }, ({ get }) => get('/above')),
+    () => inApp({ controllers }, ({ get }) => get('/below')),
+  );
+};
 
 async function exhaust(iterable: AsyncIterable<unknown>): Promise<void> {
   for await (const item of iterable) expect(item).toBeUndefined();
@@ -323,11 +333,7 @@ const CASES: Readonly<Record<string, (() => Promise<Outcome>) | ReturnType<typeo
         await work();
       }
     }
-    const controllers = [Handlers];
-    return alike(
-      () => inApp({ controllers }, ({ get }) => get('/above')),
-      () => inApp({ controllers }, ({ get }) => get('/below')),
-    );
+    return routesAlike(Handlers);
   },
   '`@WithLock` above or below `@UseInterceptors`': () => {
     @Controller()
@@ -346,11 +352,7 @@ const CASES: Readonly<Record<string, (() => Promise<Outcome>) | ReturnType<typeo
         await work();
       }
     }
-    const controllers = [Handlers];
-    return alike(
-      () => inApp({ controllers }, ({ get }) => get('/above')),
-      () => inApp({ controllers }, ({ get }) => get('/below')),
-    );
+    return routesAlike(Handlers);
   },
   '`@WithLock` above or below `@Cron`': () => {
     @Injectable()
