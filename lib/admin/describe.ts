@@ -17,6 +17,7 @@ import type {
   LockMode,
   LockSummary,
   OnceInfo,
+  PastHoldInfo,
   WaiterInfo,
 } from './lock-admin.types.js';
 
@@ -56,6 +57,7 @@ export const unresponsiveOf = (
 export function summarized(found: FoundKey, knowledge: Knowledge): LockSummary {
   // A list says of a line only how long it is.
   const { key, state, mode, holders, once } = described({ ...found, line: [] }, knowledge);
+  const { instances } = knowledge;
   const [first] = holders;
   return {
     key,
@@ -71,7 +73,12 @@ export function summarized(found: FoundKey, knowledge: Knowledge): LockSummary {
         : undefined,
     }),
     holders: holders.length,
+    leases: holders.map(({ leaseId, instance }) => ({
+      leaseId,
+      ...known({ instanceId: instance?.id }),
+    })),
     waiting: found.line.length,
+    waitingInstanceIds: found.line.flatMap((place) => waiterOf(place, instances)?.id ?? []),
     ...known({ once: once?.state }),
   };
 }
@@ -79,7 +86,7 @@ export function summarized(found: FoundKey, knowledge: Knowledge): LockSummary {
 export function described(
   found: FoundKey,
   knowledge: Knowledge,
-): Omit<LockDescription, 'unresponsive' | 'audit'> {
+): Omit<LockDescription, 'unresponsive' | 'history' | 'audit'> {
   const { key, holders, line, once, fencingToken, limit } = found;
   const [first] = holders;
   return {
@@ -111,6 +118,20 @@ export function infoOf(found: FoundInstance, wallMs: number): InstanceInfo {
     isListening: found.address !== undefined,
   };
 }
+
+/** The last holders, as the instances remember them, the newest first. */
+export const historyIn = ({ instances, answers, wallMs }: Knowledge): readonly PastHoldInfo[] =>
+  instances
+    .flatMap((instance) =>
+      (answers.get(instance.id)?.past ?? []).map(
+        ({ fencingToken, heldMs, endedMsAgo, outcome, reason, ...origin }) => ({
+          ...{ instance: infoOf(instance, wallMs), fencingToken, outcome, ...originOf(origin) },
+          ...{ from: new Date(wallMs - endedMsAgo - heldMs), to: new Date(wallMs - endedMsAgo) },
+          ...known({ reason }),
+        }),
+      ),
+    )
+    .sort((a, b) => b.to.getTime() - a.to.getTime());
 
 function holderInfo(holder: FoundHolder, { instances, answers, wallMs }: Knowledge): HolderInfo {
   const { token, remainingMs } = holder;

@@ -3,6 +3,7 @@ export type { InterventionRequest } from '../engine/interventions.js';
 export { LockAdmin } from './lock-admin.js';
 export { LockAdminModule, type LockAdminModuleOptions } from './lock-admin.module.js';
 export type {
+  ActivityMinute,
   AuditEntry,
   CallOrigin,
   HolderInfo,
@@ -11,10 +12,12 @@ export type {
   InstanceInfo,
   InterventionOutcome,
   ListOptions,
+  LeaseSummary,
   LockDescription,
   LockMode,
   LockSummary,
   OnceInfo,
+  PastHoldInfo,
   SeenHolder,
   SeenInstance,
   SeenLock,

@@ -12,13 +12,16 @@ import {
 } from '../errors.js';
 import type { LockEngine } from '../engine/lock-engine.js';
 import { checkKey } from '../key/index.js';
-import { hottest } from '../queue/contention.js';
+import { isUnresponsive } from '../engine/presence.js';
+import { hottest, longestWaitedFor, summed, type Contended } from '../queue/contention.js';
+import { together } from '../queue/last-hour.js';
 import type { FoundHolder, FoundKey } from '../store/admin-store.js';
 import { leaseIdOf, makerIn } from '../store/owner-token.js';
 import {
   type Knowledge,
   concernedBy,
   described,
+  historyIn,
   infoOf,
   isInUse,
   unresponsiveOf,
@@ -26,6 +29,7 @@ import {
 } from './describe.js';
 import type {
   AuditEntry,
+  HotKey,
   HotKeys,
   InstanceInfo,
   InterventionOutcome,
@@ -44,6 +48,12 @@ const LOOKED_AT_ONCE = 100;
 /** How many interventions on one key its description names. */
 const MOST_AUDITED = 20;
 const MOST_NOTES = 1_000;
+
+/** How many of the last holders of a key its description names. */
+const MOST_PAST = 50;
+
+/** With more instances than these, a description asks only those that hold the key or wait for it. */
+const MOST_ASKED = 50;
 
 /** A description searches this many of the last interventions for those of its key: a page asks every second. */
 const LATEST_NOTES = 200;
@@ -73,12 +83,16 @@ export class LockAdmin {
    * Lists the keys that are held, waited for, or marked as work that was done once, in no order. A key that changes
    * meanwhile may be missing.
    */
-  async *list({ prefix = '', limit = Infinity }: ListOptions = {}): AsyncGenerator<LockSummary> {
+  async *list({
+    prefix = '',
+    keys,
+    limit = Infinity,
+  }: ListOptions = {}): AsyncGenerator<LockSummary> {
     const instances = await this.#engine.presented(this.#parts.store.admin.instances());
     const { wallMs } = this.#parts.runtime.now();
     let listed = 0;
     try {
-      for await (const found of this.#found(prefix)) {
+      for await (const found of this.#found(prefix, keys)) {
         if (listed >= limit) return;
         if (!isInUse(found)) continue;
         listed += 1;
@@ -99,12 +113,17 @@ export class LockAdmin {
       Promise.all([this.#parts.store.admin.instances(), this.#audited(LATEST_NOTES)]),
     );
     const concerned = concernedBy(found, instances);
-    const answers = await this.#parts.presence.ask(concerned, { about: 'key', key });
+    const asked =
+      instances.length > MOST_ASKED
+        ? concerned
+        : instances.filter((each) => concerned.includes(each) || !isUnresponsive(each));
+    const answers = await this.#parts.presence.ask(asked, { about: 'key', key });
     const audit = notes.filter((entry) => entry.keys.includes(key)).slice(0, MOST_AUDITED);
     const { wallMs } = this.#parts.runtime.now();
     return {
       ...described(found, { instances, answers, wallMs }),
       unresponsive: unresponsiveOf(concerned, answers, wallMs),
+      history: historyIn({ instances, answers, wallMs }).slice(0, MOST_PAST),
       audit,
     };
   }
@@ -116,17 +135,28 @@ export class LockAdmin {
     return found.map((each) => infoOf(each, wallMs));
   }
 
-  /** Lists the keys with the longest waits and the most refusals in the last 5 minutes, of all instances that reply. */
+  /**
+   * Asks all instances what callers wait for now, and what they waited for and were refused in the last 5 minutes. The
+   * store is not searched.
+   *
+   * @param limit of each list
+   */
   async hot(limit = 10): Promise<HotKeys> {
     const instances = await this.#engine.presented(this.#parts.store.admin.instances());
     const answers = await this.#parts.presence.ask(instances, { about: 'hot' });
-    const { wallMs } = this.#parts.runtime.now();
+    const now = this.#parts.runtime.now();
+    const all = [...answers.values()];
+    const found = summed(all.flatMap(({ hot = [] }) => hot));
+    const hotKey = (each: Contended): HotKey => hotKeyOf(each, now.wallMs);
+    const hour = together(
+      all.flatMap(({ minutes = [] }) => minutes),
+      now,
+    );
     return {
-      keys: hottest(
-        [...answers.values()].flatMap(({ hot = [] }) => hot),
-        limit,
-      ),
-      unresponsive: unresponsiveOf(instances, answers, wallMs),
+      keys: hottest(found, limit).map(hotKey),
+      waiting: longestWaitedFor(found, limit).map(hotKey),
+      hour: hour.map(({ minute, ...counts }) => ({ at: new Date(minute * 60_000), ...counts })),
+      unresponsive: unresponsiveOf(instances, answers, now.wallMs),
     };
   }
 
@@ -156,19 +186,17 @@ export class LockAdmin {
 
   /**
    * Ends all locks of an instance, for a machine that is dead: `instance` is what `instances` returned. If it was unresponsive
-   * then and reports again, nothing is done (`'refused'`).
+   * then, and replies now or reports again, nothing is done (`'refused'`).
    *
    * @throws LockStoreUnavailableError when the store does not confirm the release of any key
    */
   async releaseInstance(
-    { id, isUnresponsive = false }: SeenInstance,
+    { id, isUnresponsive: wasUnresponsive = false }: SeenInstance,
     request: InterventionRequest,
   ): Promise<InterventionOutcome<InstanceInfo>> {
     const intervention = checkedIntervention(request);
-    const now = isUnresponsive
-      ? (await this.instances()).find((each) => each.id === id)
-      : undefined;
-    if (now?.isUnresponsive === false) return { status: 'refused', now };
+    const now = wasUnresponsive ? await this.#aliveOne(id) : undefined;
+    if (now !== undefined) return { status: 'refused', now };
     const targets = await this.#engine.presented(this.#heldBy(id));
     return (await this.#end('release-instance', targets, intervention)) ?? NOTHING;
   }
@@ -195,10 +223,25 @@ export class LockAdmin {
     return (await this.#engine.presented(this.#audited(MOST_NOTES))).slice(0, limit);
   }
 
+  /** An instance that replies, or that no message can reach and that has just reported. */
+  async #aliveOne(id: string): Promise<InstanceInfo | undefined> {
+    const found = (await this.#engine.presented(this.#parts.store.admin.instances())).find(
+      (each) => each.id === id,
+    );
+    if (found === undefined) return undefined;
+    const isAlive =
+      found.address === undefined
+        ? !isUnresponsive(found)
+        : (await this.#parts.presence.ask([found], { about: 'hot' })).has(id);
+    return isAlive ? infoOf(found, this.#parts.runtime.now().wallMs) : undefined;
+  }
+
   /** Each key once, with what the store has of it. */
-  async *#found(prefix: string): AsyncGenerator<FoundKey> {
+  async *#found(prefix: string, given?: readonly string[]): AsyncGenerator<FoundKey> {
     const seen = new Set<string>();
-    for await (const keys of this.#parts.store.admin.keys(prefix)) {
+    for await (const keys of given === undefined
+      ? this.#parts.store.admin.keys(prefix)
+      : [given.filter((key) => key.startsWith(prefix))]) {
       const fresh = [...new Set(keys)].filter((key) => !seen.has(key));
       for (const key of fresh) seen.add(key);
       for (let i = 0; i < fresh.length; i += LOOKED_AT_ONCE)
@@ -264,6 +307,14 @@ export class LockAdmin {
       .sort((a, b) => b.at.getTime() - a.at.getTime());
   }
 }
+
+const hotKeyOf = (
+  { key, waitedMs, waits, refusals, waiting = 0, longestMs }: Contended,
+  wallMs: number,
+): HotKey => ({
+  ...{ key, waitedMs, waits, refusals, waiting },
+  ...(longestMs !== undefined && { since: new Date(wallMs - longestMs) }),
+});
 
 /** The leases of a key that are to end. */
 const targetsIn = (

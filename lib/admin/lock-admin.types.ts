@@ -88,6 +88,24 @@ export interface OnceInfo {
 
 export type LockMode = 'exclusive' | 'shared' | `limit:${number}`;
 
+/** A lock that an instance held for 1 s or longer, or lost. */
+export interface PastHoldInfo extends CallOrigin {
+  readonly instance: InstanceInfo;
+  readonly fencingToken: number;
+  readonly from: Date;
+  readonly to: Date;
+  readonly outcome: 'released' | 'detached' | 'lost';
+  /** Why it was lost, as in `LockLostError`. */
+  readonly reason?: string;
+}
+
+/** A holder in a row of `list`. */
+export interface LeaseSummary {
+  readonly leaseId: string;
+  /** The id of its instance, if it has a record. */
+  readonly instanceId?: string;
+}
+
 /** One row of `list`. */
 export interface LockSummary {
   readonly key: string;
@@ -95,6 +113,8 @@ export interface LockSummary {
   readonly mode?: LockMode;
   /** The number of holders. */
   readonly holders: number;
+  /** The same holders, for `release`. */
+  readonly leases: readonly LeaseSummary[];
   /** The number of places that they have together, if a limit counts them. */
   readonly inUse?: number;
   /** The instance of the first holder. */
@@ -105,6 +125,8 @@ export interface LockSummary {
   readonly remainingMs?: number;
   /** The number of processes in line. */
   readonly waiting: number;
+  /** The ids of those that have a record. */
+  readonly waitingInstanceIds: readonly string[];
   readonly once?: OnceInfo['state'];
 }
 
@@ -122,6 +144,11 @@ export interface LockDescription {
   readonly once?: OnceInfo;
   /** Instances that were asked and did not reply within 250 ms. */
   readonly unresponsive: readonly InstanceInfo[];
+  /**
+   * The last holders, the newest first, as the instances that still run remember them: those that held it for 1 s or
+   * longer, or lost it.
+   */
+  readonly history: readonly PastHoldInfo[];
   /** The interventions of operators on this key, the newest first. */
   readonly audit: readonly AuditEntry[];
 }
@@ -145,7 +172,7 @@ export interface SeenLock {
 /** An instance as an operator saw it: what `instances` returned. */
 export interface SeenInstance {
   readonly id: string;
-  /** If it was unresponsive and reports again, its locks are not ended. Default: `false`. */
+  /** If it was unresponsive and replies now, or reports again, its locks are not ended. Default: `false`. */
   readonly isUnresponsive?: boolean;
 }
 
@@ -187,14 +214,34 @@ export interface AuditEntry {
 /** One key of `hot`, over the last 5 minutes. */
 export interface HotKey {
   readonly key: string;
-  /** How long all callers together waited, in ms. */
+  /** How long all callers together waited, in ms; of those that wait now, so far. */
   readonly waitedMs: number;
+  /** How many waits are over. */
   readonly waits: number;
+  readonly refusals: number;
+  /** How many callers wait now. */
+  readonly waiting: number;
+  /** Since when the first of them waits; missing if none does. */
+  readonly since?: Date;
+}
+
+/** What all instances did in one minute. */
+export interface ActivityMinute {
+  readonly at: Date;
+  /** The most locks that each held at one look, together; each looks every 5 s. */
+  readonly held: number;
+  /** The most callers that waited. */
+  readonly waiting: number;
   readonly refusals: number;
 }
 
 export interface HotKeys {
+  /** The longest waits, and then the most refusals, first. */
   readonly keys: readonly HotKey[];
+  /** Keys that callers wait for now; the longest wait first. A key that is stuck is among the first. */
+  readonly waiting: readonly HotKey[];
+  /** The last 60 minutes, the oldest first. */
+  readonly hour: readonly ActivityMinute[];
   /** Instances that did not reply: their share is missing. */
   readonly unresponsive: readonly InstanceInfo[];
 }
@@ -202,6 +249,8 @@ export interface HotKeys {
 export interface ListOptions {
   /** Only keys that begin with it. */
   readonly prefix?: string;
+  /** Only these keys, without a search of the store. */
+  readonly keys?: readonly string[];
   /** The largest number of keys. Default: all. */
   readonly limit?: number;
 }

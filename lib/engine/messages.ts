@@ -1,6 +1,11 @@
 import type { Intervention } from '../errors.js';
 import type { EndedLease, LeaseEnding } from '../lease/lease-keeper.js';
+import type { CallFacts } from '../lease/lock-request.js';
+import type { PastHold } from '../lease/past-holds.js';
 import type { Contended } from '../queue/contention.js';
+import type { Minute } from '../queue/last-hour.js';
+
+export type { CallFacts };
 
 /** A question that one service asks another, or what it asks it to do. */
 export type Question =
@@ -13,14 +18,6 @@ export type Question =
       /** Given if a newer call replaces the holder: its work has that long to end, and the answer comes then. */
       readonly replaceWaitMs?: number | undefined;
     };
-
-/** Where a call comes from, as far as its own process knows. */
-export interface CallFacts {
-  readonly method?: string | undefined;
-  readonly template?: string | undefined;
-  /** File and line of a call by hand, where it was recorded. */
-  readonly place?: string | undefined;
-}
 
 /** What a service reports of one lock that it holds. */
 export interface HoldFacts extends CallFacts {
@@ -35,9 +32,22 @@ export interface WaitFacts extends CallFacts {
   readonly keys: readonly string[];
 }
 
+/** What a service reports of a lock that it held. */
+export interface PastFacts extends CallFacts {
+  readonly fencingToken: number;
+  readonly heldMs: number;
+  readonly endedMsAgo: number;
+  readonly outcome: PastHold['outcome'];
+  readonly reason?: string | undefined;
+}
+
 export interface Answer {
   readonly holds?: readonly HoldFacts[];
   readonly waits?: readonly WaitFacts[];
+  /** The newest first. */
+  readonly past?: readonly PastFacts[];
+  /** What it did in the last hour. */
+  readonly minutes?: readonly Minute[];
   readonly hot?: readonly Contended[];
   /** What became of the leases that were to end, in their order. */
   readonly endings?: readonly LeaseEnding[];
@@ -116,12 +126,29 @@ const isHold = objectOf({ ...CALL, leaseId: isText, heldMs: isMs, fencingToken: 
 const isWait = objectOf({ ...CALL, waitedMs: isMs, keys: listOf(isText) });
 
 const isContended = objectOf({
-  ...{ key: isText, waitedMs: isNumber, waits: isNumber, refusals: isNumber },
+  ...{ key: isText, waitedMs: isMs, waits: isNumber, refusals: isNumber },
+  ...{ waiting: maybe(isNumber), longestMs: maybe(isMs) },
+});
+
+const OUTCOMES = ['released', 'detached', 'lost'] satisfies PastHold['outcome'][];
+
+const isPast = objectOf({
+  ...{ ...CALL, fencingToken: isNumber, heldMs: isMs, endedMsAgo: isMs },
+  ...{ outcome: oneOf(...OUTCOMES), reason: maybe(isText) },
+});
+
+const isMinute = objectOf({
+  minute: isNumber,
+  held: isNumber,
+  waiting: isNumber,
+  refusals: isNumber,
 });
 
 const isAnswer = objectOf({
   holds: maybe(listOf(isHold)),
   waits: maybe(listOf(isWait)),
+  past: maybe(listOf(isPast)),
+  minutes: maybe(listOf(isMinute)),
   hot: maybe(listOf(isContended)),
   endings: maybe(listOf(oneOf(...ENDINGS))),
 });

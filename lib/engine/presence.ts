@@ -2,23 +2,17 @@ import { RecentMap } from '../collections/recent-map.js';
 import { LockStoreUnavailableError } from '../errors.js';
 import { redact } from '../errors/redact.js';
 import type { Lease } from '../lease/lease.js';
-import type { LockRequest } from '../lease/lock-request.js';
+import { callFacts } from '../lease/lock-request.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Log } from '../observe/log.js';
 import type { LockQueue } from '../queue/lock-queue.js';
 import type { LeaderInfo } from '../leader/lead.js';
 import type { AdminStore, FoundHolder, FoundInstance, RecordedHold } from '../store/admin-store.js';
 import { leaseIdOf, makerIn } from '../store/owner-token.js';
-import type { CancelTimer } from '../time/clock.js';
+import { elapsedMs, type CancelTimer } from '../time/clock.js';
 import type { Scheduler } from '../time/scheduler.js';
 import type { Machine } from './machine.js';
-import {
-  parseMessage,
-  type Answer,
-  type CallFacts,
-  type Message,
-  type Question,
-} from './messages.js';
+import { parseMessage, type Answer, type Message, type Question } from './messages.js';
 
 const REPORT_MS = 5_000;
 
@@ -35,6 +29,9 @@ const ANSWER_MS = 250;
 const MOST_CALLERS = 100;
 
 const MOST_HOT = 50;
+
+/** At most this many of the earlier holds of a key are reported. */
+const MOST_PAST = 20;
 
 const MOST_ANSWERED = 100;
 
@@ -206,6 +203,7 @@ export class Presence {
   async #report(machine: Machine): Promise<void> {
     const { store, scheduler } = this.#deps;
     this.#isReporting = true;
+    this.#countHour();
     try {
       const known = store.address();
       await this.#write(machine);
@@ -222,6 +220,11 @@ export class Presence {
     const again = (): void => void this.#report(machine);
     // A program that does nothing else any more may end.
     this.#cancelNext = scheduler.runtime.setTimer(again, REPORT_MS, 'background');
+  }
+
+  #countHour(): void {
+    const { keeper, queue, scheduler } = this.#deps;
+    queue.lastHour.saw(keeper.leases.length, queue.waiting.length, scheduler.runtime.now());
   }
 
   async #write(machine: Machine): Promise<void> {
@@ -285,7 +288,11 @@ export class Presence {
 
   async #answer(question: Question): Promise<Answer> {
     const { keeper, queue, scheduler } = this.#deps;
-    if (question.about === 'hot') return { hot: queue.contention.hottest(MOST_HOT) };
+    if (question.about === 'hot') {
+      this.#countHour();
+      const hot = queue.contention.hottest(MOST_HOT, queue.waiting);
+      return { hot, minutes: queue.lastHour.minutes };
+    }
     if (question.about === 'end') {
       const { leases, intervention, replaceWaitMs } = question;
       const endings = leases.map(async (each) =>
@@ -310,6 +317,13 @@ export class Presence {
         waitedMs,
         keys: request.keys,
       })),
+      past: keeper.past
+        .of(key)
+        .slice(0, MOST_PAST)
+        .map(({ facts, fencingToken, heldMs, endedAt, outcome, reason }) => ({
+          ...facts,
+          ...{ fencingToken, heldMs, outcome, reason, endedMsAgo: elapsedMs(endedAt, now) },
+        })),
     };
   }
 }
@@ -337,12 +351,6 @@ function whyUnseen(error: unknown): readonly [string, string] | undefined {
 const holdOf = ({ request, token }: Lease): RecordedHold => ({
   ...callFacts(request),
   leaseId: leaseIdOf(token),
-});
-
-const callFacts = ({ origin, site }: LockRequest): CallFacts => ({
-  method: origin?.method,
-  template: origin?.template,
-  place: site?.place,
 });
 
 /** Without what is not known. */

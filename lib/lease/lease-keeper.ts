@@ -7,6 +7,7 @@ import {
 } from '../errors.js';
 import { BriefMap } from '../collections/brief-map.js';
 import { Chain } from '../collections/chain.js';
+import type { HoldEnd } from '../observe/recorder.js';
 import type { Duration } from '../options/duration.js';
 import { placeOf } from '../options/location.js';
 import { needsOneRedis } from '../options/one-redis.js';
@@ -26,6 +27,7 @@ import { toDetached } from './detached-lock.js';
 import type { Foundation } from './foundation.js';
 import { Lease, type StoreCall } from './lease.js';
 import type { LockRequest } from './lock-request.js';
+import { PastHolds } from './past-holds.js';
 import { Renewals } from './renewals.js';
 
 /** The callers after a lease, as far as the lease has to know them. */
@@ -70,6 +72,8 @@ export class LeaseKeeper {
   readonly #leases = new BriefMap<string, Lease>();
   /** The lease of a key; if several hold it together, the one that came last. */
   readonly #byKey = new BriefMap<string, Lease>();
+  /** The locks that were held last. */
+  readonly past: PastHolds;
   readonly #renewals: Renewals;
   readonly #cleanUp: CleanUp;
   /** The leases that have not ended, for a shutdown. */
@@ -84,6 +88,7 @@ export class LeaseKeeper {
 
   constructor(foundation: Foundation) {
     this.#foundation = foundation;
+    this.past = new PastHolds(foundation.scheduler.runtime);
     this.#renewals = new Renewals(foundation, (lease, reason) => {
       this.lose(lease, reason);
     });
@@ -403,7 +408,7 @@ export class LeaseKeeper {
     );
     if (outcome.status === 'transferred') {
       recorder.emit('detached', lease, { heldMs, ttlMs });
-      recorder.holdEnded(lease, { outcome: 'detached', heldMs });
+      this.#ended(lease, { outcome: 'detached', heldMs });
       return text;
     }
     if (outcome.status === 'lost') {
@@ -428,7 +433,7 @@ export class LeaseKeeper {
   ): Error {
     const { recorder } = this.#foundation;
     this.discard(lease, lease.longestTtlMs, lease.keepMs);
-    recorder.holdEnded(lease, { outcome: 'released', heldMs });
+    this.#ended(lease, { outcome: 'released', heldMs });
     recorder.emit('unavailable', lease, { operation, nodes });
     return lease.outageError(operation, nodes);
   }
@@ -437,7 +442,7 @@ export class LeaseKeeper {
     const { recorder, sectionTimes } = this.#foundation;
     sectionTimes?.add(lease.lockName, heldMs + lease.keepMs);
     recorder.emit('released', lease, { heldMs });
-    recorder.holdEnded(lease, { outcome: 'released', heldMs });
+    this.#ended(lease, { outcome: 'released', heldMs });
   }
 
   #reportLoss(lease: Lease, reason: LockLossReason): void {
@@ -445,7 +450,12 @@ export class LeaseKeeper {
     const { intervention } = lease;
     recorder.emit('lost', lease, { reason, ...(intervention && { intervention }) });
     const heldMs = Math.round(lease.heldForMs(this.#now()));
-    recorder.holdEnded(lease, { outcome: 'lost', heldMs, reason });
+    this.#ended(lease, { outcome: 'lost', heldMs, reason });
+  }
+
+  #ended(lease: Lease, end: HoldEnd): void {
+    this.#foundation.recorder.holdEnded(lease, end);
+    this.past.add(lease, end);
   }
 
   #throwIfLost(lease: Lease): void {

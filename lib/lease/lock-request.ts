@@ -16,6 +16,20 @@ export interface LockOrigin {
 export const lockNameOf = (origin: LockOrigin | undefined): string | undefined =>
   origin?.template ?? (origin?.method === undefined ? origin?.byHand : `of ${origin.method}`);
 
+/** Where a call comes from, as far as its own process knows. */
+export interface CallFacts {
+  readonly method?: string | undefined;
+  readonly template?: string | undefined;
+  /** File and line of a call by hand, where it was recorded. */
+  readonly place?: string | undefined;
+}
+
+export const callFacts = ({ origin, site }: Pick<LockRequest, 'origin' | 'site'>): CallFacts => ({
+  method: origin?.method,
+  template: origin?.template,
+  place: site?.place,
+});
+
 /** The origin of a call for a lock. */
 export interface CallOrigin {
   /** The decorated method, if it is one. */

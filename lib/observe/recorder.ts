@@ -64,7 +64,7 @@ interface RecordedLock {
 }
 
 /** How a hold ended. */
-interface HoldEnd {
+export interface HoldEnd {
   readonly outcome: 'released' | 'detached' | 'lost';
   readonly heldMs: number;
   readonly reason?: LockLossReason;

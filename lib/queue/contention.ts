@@ -11,13 +11,27 @@ const MINUTE_MS = 60_000;
 /** How often a key was waited for and refused. */
 export interface Contended {
   readonly key: string;
-  /** How long all callers together waited, in ms. */
+  /** How long all callers together waited, in ms; of those that wait now, so far. */
   readonly waitedMs: number;
+  /** Those that are over. */
   readonly waits: number;
   readonly refusals: number;
+  /** How many callers wait now; missing if none does. */
+  readonly waiting?: number | undefined;
+  /** How long the first of them has waited, in ms. */
+  readonly longestMs?: number | undefined;
+}
+
+/** A caller that waits now. */
+export interface Waiting {
+  readonly request: { readonly keys: readonly string[] };
+  readonly waitedMs: number;
 }
 
 type Counts = { -readonly [Name in keyof Contended]: Contended[Name] };
+
+/** A process reports at most this many keys that callers wait for now, those with the longest waits. */
+const MOST_WAITED_FOR = 50;
 
 /**
  * Which keys callers of this process waited for in the last minutes, and were refused. Locks that are granted at once are not counted.
@@ -42,14 +56,27 @@ export class Contention {
     for (const counts of this.#countsOf(keys, this.#clock.now())) counts.refusals += 1;
   }
 
-  /** The keys that were waited for longest, and then those that were refused most. */
-  hottest(count: number): readonly Contended[] {
+  /**
+   * The keys that were waited for longest, and then those that were refused most; beside them, those with the longest
+   * waits that last.
+   */
+  hottest(count: number, waiting: readonly Waiting[]): readonly Contended[] {
     const since = minuteOf(this.#clock.now()) - MINUTES;
     const recent = this.#minutes.filter(({ minute }) => minute > since);
-    return hottest(
-      recent.flatMap(({ byKey }) => [...byKey.values()]),
-      count,
-    );
+    const all = summed([
+      ...recent.flatMap(({ byKey }) => [...byKey.values()]),
+      ...waiting.flatMap(({ request: { keys }, waitedMs }) =>
+        keys.map((key) => ({
+          key,
+          waitedMs,
+          waits: 0,
+          refusals: 0,
+          waiting: 1,
+          longestMs: waitedMs,
+        })),
+      ),
+    ]);
+    return [...new Set([...hottest(all, count), ...longestWaitedFor(all, MOST_WAITED_FOR)])];
   }
 
   #countsOf(keys: readonly string[], now: Instant): readonly Counts[] {
@@ -75,7 +102,7 @@ export class Contention {
 const minuteOf = (now: Instant): number => Math.floor(now.monotonicMs / MINUTE_MS);
 
 /** Counts of one key from several minutes, or processes, together. */
-export function hottest(all: Iterable<Contended>, count: number): readonly Contended[] {
+export function summed(all: Iterable<Contended>): readonly Contended[] {
   const byKey = new Map<string, Counts>();
   for (const each of all) {
     const sum = byKey.get(each.key);
@@ -84,9 +111,20 @@ export function hottest(all: Iterable<Contended>, count: number): readonly Conte
       sum.waitedMs += each.waitedMs;
       sum.waits += each.waits;
       sum.refusals += each.refusals;
+      if (each.waiting === undefined) continue;
+      sum.waiting = (sum.waiting ?? 0) + each.waiting;
+      sum.longestMs = Math.max(sum.longestMs ?? 0, each.longestMs ?? 0);
     }
   }
-  return [...byKey.values()]
-    .sort((a, b) => b.waitedMs - a.waitedMs || b.refusals - a.refusals)
-    .slice(0, count);
+  return [...byKey.values()];
 }
+
+export const hottest = (all: readonly Contended[], count: number): readonly Contended[] =>
+  all.toSorted((a, b) => b.waitedMs - a.waitedMs || b.refusals - a.refusals).slice(0, count);
+
+/** Those for which callers wait now. */
+export const longestWaitedFor = (all: readonly Contended[], count: number): readonly Contended[] =>
+  all
+    .filter(({ waiting = 0 }) => waiting > 0)
+    .sort((a, b) => (b.longestMs ?? 0) - (a.longestMs ?? 0))
+    .slice(0, count);

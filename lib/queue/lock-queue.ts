@@ -14,6 +14,7 @@ import type { HoldTerms } from '../store/owner-token.js';
 import type { Instant } from '../time/clock.js';
 import { Caller, type CallerDependencies, type IsHeldAround, type RefusedCall } from './caller.js';
 import { Contention } from './contention.js';
+import { LastHour } from './last-hour.js';
 import { ReleaseSubscription, type ReleaseHandler } from './release-subscription.js';
 import { LockRequests, type QueueFoundation } from './requests.js';
 import { contendedPauseMs, isContended } from './line-sleep.js';
@@ -32,6 +33,7 @@ const CONTENDED_TRIES = 4;
 export class LockQueue implements Successors, ReleaseHandler {
   /** Which keys were waited for, and refused. */
   readonly contention: Contention;
+  readonly lastHour = new LastHour();
   readonly #deps: QueueFoundation;
   /** Asks the store. */
   readonly requests: LockRequests;
@@ -85,6 +87,12 @@ export class LockQueue implements Successors, ReleaseHandler {
   /** The callers that wait for a key, line by line, in the order of each line. */
   waitingFor(key: string): readonly Caller[] {
     return this.#linesFor(key).flatMap(({ callers }) => callers);
+  }
+
+  /** All callers that wait. */
+  get waiting(): readonly Caller[] {
+    const lines = new Set([...this.#lines.values()].flat());
+    return [...lines].flatMap(({ callers }) => callers);
   }
 
   /** The keys were released, or may have been: lines that wait for one of them ask the store again. */
@@ -198,6 +206,7 @@ export class LockQueue implements Successors, ReleaseHandler {
     if (outcome.status === 'unavailable')
       return new LockStoreUnavailableError({ operation: 'acquire', keys, nodes: outcome.nodes });
     this.contention.refused(keys);
+    this.lastHour.refused(this.#now());
     const { remainingMs: retryAfterMs } = outcome;
     const heldHere = this.#heldHere(outcome, isHeldAround);
     return new LockNotAcquiredError({ keys, retryAfterMs, waitedMs, heldHere });

@@ -181,6 +181,10 @@ export interface NodeHealth {
   readonly quarantinedForMs: number;
   /** What is wrong, without secrets. */
   readonly problem?: string | undefined;
+  /** What to do about it, where Redis' error tells. */
+  readonly remedy?: string | undefined;
+  /** Since when it grants no locks, if this process has noticed it before. */
+  readonly since?: Date | undefined;
 }
 
 export interface StoreHealth {

@@ -211,6 +211,7 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
         key,
         state: 'free',
         holders: [],
+        history: [],
         line: [],
         unresponsive: [],
         audit: [],
@@ -473,6 +474,75 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
       expect(of(refused)).toMatchObject({ refusals: 2, waits: 0 });
       expect((await admin.hot(1)).keys).toHaveLength(1);
       await locks[1]!.release();
+    });
+
+    it('names the key with the longest wait that lasts first, and counts the callers', async () => {
+      const { one, other, admin } = await two();
+      const [stuck, busy] = [newKey(), newKey()];
+      const holder = await one.acquire(stuck);
+      const waiters = [
+        other.acquire(stuck, { wait: 60_000 }),
+        one.acquire(stuck, { wait: 60_000 }),
+      ];
+      await eventually(async () => (await admin.hot()).waiting[0]?.waiting === 2);
+      const later = await other.acquire(busy);
+      const last = one.acquire(busy, { wait: 60_000 });
+      await eventually(async () => (await admin.hot()).waiting.length === 2);
+      const { keys, waiting, hour } = await admin.hot();
+      expect(waiting).toMatchObject([
+        { key: stuck, waiting: 2, since: expect.any(Date) },
+        { key: busy, waiting: 1 },
+      ]);
+      expect(keys.find(({ key }) => key === stuck)!.waitedMs).toBeGreaterThan(0);
+      expect((await admin.hot(1)).waiting).toHaveLength(1);
+      expect(hour).toHaveLength(60);
+      // The minute may have changed since.
+      const [before, now] = hour.slice(-2);
+      expect(Math.max(before!.waiting, now!.waiting)).toBeGreaterThanOrEqual(3);
+      await Promise.all([holder.release(), later.release()]);
+      for (const lock of await Promise.all(waiters.map((each) => each.then((it) => it.release()))))
+        expect(lock).toBe(true);
+      await (await last).release();
+      expect((await admin.hot()).waiting).toEqual([]);
+    });
+
+    it('lists the keys that are named without a search of the store', async () => {
+      const { one, other, admin, idOfOne, idOfOther } = await two();
+      const keys = [newKey(), newKey()] as const;
+      const [lock] = [await one.acquire(keys[0]), await one.acquire(keys[1])];
+      const waiting = other.acquire(keys[0], { wait: 60_000 });
+      await eventually(async () => (await admin.describe(keys[0])).line.length === 1);
+      const rows: LockSummary[] = [];
+      for await (const row of admin.list({ keys: [keys[0], newKey()] })) rows.push(row);
+      const { holders } = await admin.describe(keys[0]);
+      expect(rows).toMatchObject([
+        {
+          key: keys[0],
+          leases: [{ leaseId: holders[0]!.leaseId, instanceId: idOfOne }],
+          waitingInstanceIds: [idOfOther],
+        },
+      ]);
+      await lock.release();
+      await (await waiting).release();
+    });
+
+    it('remembers who held a key for long, or lost it', async () => {
+      const { one, other, admin, idOfOne } = await two();
+      const key = newKey();
+      await (await one.acquire(key)).release();
+      const long = await one.acquire(key);
+      await sleep(1_010);
+      await long.release();
+      const lost = await other.acquire(key);
+      await released(admin, key);
+      await eventually(() => !lost.isHeld);
+      const { history } = await admin.describe(key);
+      expect(history).toMatchObject([
+        { outcome: 'lost', reason: 'force-released', fencingToken: lost.fencingToken },
+        { outcome: 'released', fencingToken: long.fencingToken, instance: { id: idOfOne } },
+      ]);
+      const [, { from, to }] = history as [unknown, (typeof history)[number]];
+      expect(to.getTime() - from.getTime()).toBeGreaterThanOrEqual(1_000);
     });
 
     it('is not told of instances that say nothing of themselves, and shows what they hold', async () => {

@@ -35,7 +35,9 @@ describe('LockAdmin on a Redis that other software writes to', () => {
           state: 'held',
           mode: 'exclusive',
           holders: 1,
+          leases: [{ leaseId: expect.any(String) }],
           waiting: 0,
+          waitingInstanceIds: [],
           remainingMs: Infinity,
         },
       ]);

@@ -88,6 +88,11 @@ describe('the summary of a key', () => {
     expect(summarized(found, knowing())).toStrictEqual({
       ...{ key: 'order:42', state: 'held', mode: 'shared', instance: infoAbout(ONE) },
       ...{ since: at(-5_000), remainingMs: 2_000, holders: 2, waiting: 2 },
+      leases: [
+        { leaseId: leaseIdOf(token), instanceId: ONE.id },
+        { leaseId: leaseIdOf('holdfast:x:shared') },
+      ],
+      waitingInstanceIds: [],
     });
   });
 
@@ -101,13 +106,14 @@ describe('the summary of a key', () => {
   it('of a lock of other software does not know since when', () => {
     expect(summarized(heldUnder('theirs'), knowing())).toStrictEqual({
       ...{ key: 'order:42', state: 'held', mode: 'exclusive', remainingMs: 1_000 },
-      ...{ holders: 1, waiting: 0 },
+      ...{ holders: 1, waiting: 0, leases: [{ leaseId: leaseIdOf('theirs') }] },
+      waitingInstanceIds: [],
     });
   });
 
   it('of a free key says what is left there', () => {
     const once = { state: 'done', attempts: 1, remainingMs: 9 };
-    const none = { key: 'order:42', state: 'free', holders: 0 };
+    const none = { key: 'order:42', state: 'free', holders: 0, leases: [], waitingInstanceIds: [] };
     expect(isInUse(FREE)).toBe(false);
     expect(isInUse({ ...FREE, once })).toBe(true);
     expect(isInUse({ ...FREE, line: [placeOf('a')] })).toBe(true);

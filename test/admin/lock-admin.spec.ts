@@ -109,6 +109,7 @@ describe('LockAdmin', () => {
       holders: [],
       line: [],
       unresponsive: [],
+      history: [],
       audit: [],
     });
   });

@@ -62,7 +62,7 @@ describe('release', () => {
   });
   const described = (facts: Partial<LockDescription> = {}): LockDescription => ({
     ...{ key: 'a', state: 'held', mode: 'exclusive', holders: [holder()], line: [] },
-    ...{ unresponsive: [], audit: [], ...facts },
+    ...{ unresponsive: [], history: [], audit: [], ...facts },
   });
   const DONE = { status: 'done', keys: ['a'] } as const;
   const NAMED = { json: true, yes: true, holder: '3f2a9c1d0e4b' };
@@ -312,11 +312,12 @@ describe('top', () => {
     };
     return { ...(await run(top, admin, { options })), limits };
   };
-  const WAITED = { key: 'a', waitedMs: 6_000, waits: 3, refusals: 0 };
+  const WAITED = { key: 'a', waitedMs: 6_000, waits: 3, refusals: 0, waiting: 0 };
 
   it('is a table', async () => {
-    const refused = { key: 'b', waitedMs: 0, waits: 0, refusals: 7 };
-    expect(await shown({ keys: [WAITED, refused], unresponsive: [] })).toEqual({
+    const refused = { key: 'b', waitedMs: 0, waits: 0, refusals: 7, waiting: 0 };
+    const hot = { waiting: [], hour: [], unresponsive: [] };
+    expect(await shown({ keys: [WAITED, refused], ...hot })).toEqual({
       code: 0,
       stdout: [
         'KEY  WAITED  WAITS  EACH  REFUSED',
@@ -331,7 +332,7 @@ describe('top', () => {
 
   it('says whose share is missing', async () => {
     const unresponsive = [instance(), instance({ host: 'web-4' })];
-    const { stdout } = await shown({ keys: [], unresponsive });
+    const { stdout } = await shown({ keys: [], waiting: [], hour: [], unresponsive });
     expect(stdout).toBe(
       'No caller waited or was refused in the last 5 minutes.\n\n' +
         `The share of 2 unresponsive instances is missing: ${NAME}; orders 1.4.2 on web-4, pid 4711\n`,

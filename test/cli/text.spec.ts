@@ -197,7 +197,7 @@ describe('the findings of the doctor', () => {
 describe('the order of keys', () => {
   it('is that of their lines, then of when they were taken, then of their names', () => {
     const lock = (key: string, waiting: number, sinceMs?: number): LockSummary => ({
-      ...{ key, state: 'held', holders: 1, waiting },
+      ...{ key, state: 'held', holders: 1, leases: [], waiting, waitingInstanceIds: [] },
       ...(sinceMs !== undefined && { since: new Date(sinceMs) }),
     });
     const ordered = [

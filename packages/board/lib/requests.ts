@@ -111,13 +111,11 @@ const isSeenHolder = (holder: unknown): holder is SeenHolder =>
   isText(holder.leaseId) &&
   (holder.fencingToken === undefined || Number.isSafeInteger(holder.fencingToken));
 
-/** The instance, and whether it was unresponsive when the operator saw it. */
-export function instanceIn(body: unknown): SeenInstance {
-  const id = textOf(body, 'id');
-  const { isUnresponsive } = body as { readonly isUnresponsive?: unknown };
-  if (typeof isUnresponsive === 'boolean') return { id, isUnresponsive };
-  throw new BadRequestException('"isUnresponsive" is what the page showed of the instance.');
-}
+/** One that replies keeps its locks. */
+export const instanceIn = (body: unknown): SeenInstance => ({
+  id: textOf(body, 'id'),
+  isUnresponsive: true,
+});
 
 /** The key, and what the operator saw of its work. */
 export function onceIn(body: unknown): SeenOnce {

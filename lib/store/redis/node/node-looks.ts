@@ -1,7 +1,7 @@
 import type { NodeHealth, Unavailable } from '../../lock-store.js';
 import { healthWithin, nodeHealth } from './node-health.js';
 import type { Finding } from './node-watch.js';
-import { probe } from './probe.js';
+import { probe, remedyFor } from './probe.js';
 import type { Server } from './server.js';
 import { NodeTrial } from './trial.js';
 
@@ -48,13 +48,20 @@ export class NodeLooks {
    * The health of each of its masters. Checks that come together share one look, which continues until its requests are
    * answered or time out.
    */
-  health(withinMs = Infinity): Promise<readonly NodeHealth[]> {
+  async health(withinMs = Infinity): Promise<readonly NodeHealth[]> {
     const looks = (this.#healthLooks ??= this.#lookAtHealth());
-    if (withinMs === Infinity) return Promise.all(looks.values());
-    const { scheduler } = this.#server;
-    return Promise.all(
-      [...looks].map(([node, health]) => healthWithin(node, health, withinMs, scheduler)),
+    const { scheduler, watch, prefix } = this.#server;
+    const found = await Promise.all(
+      withinMs === Infinity
+        ? looks.values()
+        : [...looks].map(([node, health]) => healthWithin(node, health, withinMs, scheduler)),
     );
+    return found.map((node) => {
+      const { problem, quarantinedForMs } = node;
+      if (problem === undefined && quarantinedForMs === 0) return node;
+      const remedy = remedyFor(problem ?? '', prefix);
+      return { ...node, since: watch.troubleSince, ...(remedy !== '' && { remedy }) };
+    });
   }
 
   /** The node does not vote as long as it is the same server as another node. */

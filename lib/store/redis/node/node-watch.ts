@@ -60,6 +60,7 @@ export class NodeWatch {
   readonly #log: LimitedWarnings;
   /** What keeps it from granting locks, as it was logged last; `undefined` while it does, as far as is known. */
   #trouble: string | undefined;
+  #troubleSince: Date | undefined;
   /** By the monotonic clock: when the quarantine that is its trouble ends, as it was logged. */
   #quarantinedUntil: number | undefined;
   #looking: Promise<unknown> = Promise.resolve();
@@ -81,6 +82,11 @@ export class NodeWatch {
   /** Nothing is known that keeps it from granting locks. */
   get isWell(): boolean {
     return this.#trouble === undefined;
+  }
+
+  /** Since when something is known that keeps it from granting locks. */
+  get troubleSince(): Date | undefined {
+    return this.isWell ? undefined : this.#troubleSince;
   }
 
   get isQuarantined(): boolean {
@@ -200,6 +206,7 @@ export class NodeWatch {
   #report(text: string, until: Until, { trouble = text, remedy = '' }: Cause = {}): void {
     this.#lookLater();
     if (this.#isClosed || trouble === this.#trouble) return;
+    if (this.isWell) this.#troubleSince = new Date(this.#options.scheduler.runtime.now().wallMs);
     this.#trouble = trouble;
     this.#wasAway = false;
     this.#quarantinedUntil = undefined;

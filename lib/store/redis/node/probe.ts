@@ -93,7 +93,7 @@ const RIGHTS =
   'see https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/docs/redis.md#which-rights-does-the-redis-user-need';
 
 /** What to change, by what the server says. */
-function remedyFor(message: string, prefix: string): string {
+export function remedyFor(message: string, prefix: string): string {
   if (isLoginRefusal(message)) return 'Check the user name and password in option "redis".';
   // Servers report it in one wording for commands of clients and in another for commands of scripts.
   if (/(NOPERM|ACL failure|can't access).*\bkeys?\b/.test(message))
