@@ -67,6 +67,7 @@ export function summarized(found: FoundKey, knowledge: Knowledge): LockSummary {
       instance: first?.instance,
       since: first?.since,
       isDetached: first?.isDetached,
+      isLeader: first?.isLeader,
       remainingMs: first && Math.max(...holders.map(({ remainingMs }) => remainingMs)),
       inUse: mode?.startsWith('limit')
         ? holders.reduce((sum, { places = 1 }) => sum + places, 0)
@@ -145,8 +146,11 @@ function holderInfo(holder: FoundHolder, { instances, answers, wallMs }: Knowled
     leaseId,
     ...known({
       instance: instanceOf(maker, wallMs),
-      since: dateOf(hold === undefined ? sinceOf(holder) : wallMs - hold.heldMs),
+      since: dateOf(
+        hold === undefined ? (sinceOf(holder) ?? recorded?.sinceMs) : wallMs - hold.heldMs,
+      ),
       fencingToken: hold?.fencingToken,
+      isLeader: recorded?.isLeading,
     }),
     isForeign: !isOwnerToken(token),
     ...(isDetachedToken(token) && { isDetached: true }),

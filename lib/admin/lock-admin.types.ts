@@ -47,6 +47,8 @@ export interface HolderInfo extends CallOrigin {
   readonly isForeign: boolean;
   /** Whether it was detached and waits to be attached, without a holder. */
   readonly isDetached?: boolean;
+  /** Whether it is the leader of this name. */
+  readonly isLeader?: boolean;
   /** How many of the places of a limit; missing for one, and without a limit. */
   readonly places?: number;
   /** Since when the key is held, by the clock of the store; missing if it is unknown. */
@@ -121,6 +123,8 @@ export interface LockSummary {
   readonly instance?: InstanceInfo;
   /** Whether the first holder was detached and waits to be attached. */
   readonly isDetached?: boolean;
+  /** Whether the first holder is the leader of this name. */
+  readonly isLeader?: boolean;
   readonly since?: Date;
   readonly remainingMs?: number;
   /** The number of processes in line. */

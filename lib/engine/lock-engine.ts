@@ -571,7 +571,9 @@ export class LockEngine<Token extends number | undefined = number> {
       ...{ name: key, rotateEveryMs, onElected, onLost, log, scheduler },
       // A leader may well outlive the section that it is made in.
       open: (signal) =>
-        this.#granting.open(key, options, { ...from, signal, parent: Section.current() }),
+        this.#granting.open(key, options, {
+          ...{ ...from, signal, isLeading: true, parent: Section.current() },
+        }),
       othersWait: async () => {
         const [found] = await store.admin.look([key]);
         return (found?.line.length ?? 0) > 0;

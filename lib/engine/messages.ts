@@ -4,6 +4,7 @@ import type { CallFacts } from '../lease/lock-request.js';
 import type { PastHold } from '../lease/past-holds.js';
 import type { Contended } from '../queue/contention.js';
 import type { Minute } from '../queue/last-hour.js';
+import type { RecordedHold } from '../store/admin-store.js';
 
 export type { CallFacts };
 
@@ -20,8 +21,7 @@ export type Question =
     };
 
 /** What a service reports of one lock that it holds. */
-export interface HoldFacts extends CallFacts {
-  readonly leaseId: string;
+export interface HoldFacts extends RecordedHold {
   readonly heldMs: number;
   readonly fencingToken: number;
 }
@@ -121,7 +121,10 @@ const isQuestion = either(
   }),
 );
 
-const isHold = objectOf({ ...CALL, leaseId: isText, heldMs: isMs, fencingToken: isNumber });
+const isHold = objectOf({
+  ...{ ...CALL, leaseId: isText, heldMs: isMs, fencingToken: isNumber },
+  ...{ sinceMs: maybe(isMs), isLeading: maybe(oneOf(true)) },
+});
 
 const isWait = objectOf({ ...CALL, waitedMs: isMs, keys: listOf(isText) });
 

@@ -9,7 +9,7 @@ import type { LockQueue } from '../queue/lock-queue.js';
 import type { LeaderInfo } from '../leader/lead.js';
 import type { AdminStore, FoundHolder, FoundInstance, RecordedHold } from '../store/admin-store.js';
 import { leaseIdOf, makerIn } from '../store/owner-token.js';
-import { elapsedMs, type CancelTimer } from '../time/clock.js';
+import { elapsedMs, type CancelTimer, type Instant } from '../time/clock.js';
 import type { Scheduler } from '../time/scheduler.js';
 import type { Machine } from './machine.js';
 import { parseMessage, type Answer, type Message, type Question } from './messages.js';
@@ -230,9 +230,10 @@ export class Presence {
   async #write(machine: Machine): Promise<void> {
     // The presence is retracted already.
     if (!this.#isStarted) return;
-    const { store, keeper, service, ttlMs, log } = this.#deps;
+    const { store, keeper, service, ttlMs, log, scheduler } = this.#deps;
     const [startedAtMs, address] = [this.#startedAtMs, store.address()];
-    const holds = keeper.leases.slice(0, MOST_RECORDED).map(holdOf);
+    const now = scheduler.runtime.now();
+    const holds = keeper.leases.slice(0, MOST_RECORDED).map((lease) => holdOf(lease, now));
     const facts = { service, protocol: PROTOCOL, startedAtMs, address, holds };
     const record = { id: this.id, ...machine, ...facts };
     await store.report(record, Math.max(LIFE_MS, 2 * ttlMs));
@@ -305,7 +306,7 @@ export class Presence {
     const holds = keeper.leases
       .filter((lease) => lease.keys.includes(key))
       .map((lease: Lease) => ({
-        ...holdOf(lease),
+        ...holdOf(lease, now),
         heldMs: lease.heldForMs(now),
         fencingToken: lease.fencingToken,
       }));
@@ -348,9 +349,11 @@ function whyUnseen(error: unknown): readonly [string, string] | undefined {
   );
 }
 
-const holdOf = ({ request, token }: Lease): RecordedHold => ({
-  ...callFacts(request),
-  leaseId: leaseIdOf(token),
+const holdOf = (lease: Lease, now: Instant): RecordedHold => ({
+  ...callFacts(lease.request),
+  leaseId: leaseIdOf(lease.token),
+  sinceMs: Math.round(now.wallMs - lease.heldForMs(now)),
+  ...(lease.request.isLeading && { isLeading: true }),
 });
 
 /** Without what is not known. */

@@ -40,6 +40,8 @@ export interface CallOrigin {
   readonly signal?: AbortSignal | undefined;
   /** The limit of the key may change while it is held: the store is asked who is next. */
   readonly isAdjustable?: boolean | undefined;
+  /** It is a candidate for a leadership. */
+  readonly isLeading?: boolean | undefined;
 }
 
 /** A call for a lock, from its options to the end of the lease that it is granted. */
@@ -50,6 +52,7 @@ export class LockRequest {
   readonly site: CallSite | undefined;
   readonly signal: AbortSignal | undefined;
   readonly isAdjustable: boolean;
+  readonly isLeading: boolean;
   /** What diagnostics channels publish of the call while they have subscribers. */
   observed: AcquireContext | undefined;
 
@@ -60,6 +63,7 @@ export class LockRequest {
     this.site = from.site;
     this.signal = from.signal ?? options.signal;
     this.isAdjustable = from.isAdjustable === true;
+    this.isLeading = from.isLeading === true;
   }
 
   /** For events and traces: built when a subscriber exists. */

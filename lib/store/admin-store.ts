@@ -4,6 +4,9 @@ export interface RecordedHold {
   readonly method?: string | undefined;
   readonly template?: string | undefined;
   readonly place?: string | undefined;
+  /** Since when, by the clock of its machine, in ms since 1970. */
+  readonly sinceMs?: number | undefined;
+  readonly isLeading?: boolean | undefined;
 }
 
 /** One lock service of one process, as it describes itself. */

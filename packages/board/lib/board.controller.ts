@@ -24,22 +24,23 @@ import {
 } from 'nestjs-holdfast/admin';
 import { BoardData, contentOf } from './board-data.js';
 import { LOCK_BOARD_OPTIONS, type LockBoardOptions } from './board-options.js';
-import type { BoardKey, BoardSnapshot } from './board.types.js';
-import { systemClock } from './clock.js';
+import type { BoardKey, BoardSnapshot, View } from './board.types.js';
 import { streamTo, type BoardResponse } from './event-stream.js';
 import { LiveLooks } from './live.js';
 import { pageFile, PAGE_VERSION } from './page-assets.js';
 import { PAGE_HEADERS, pageHtml } from './page-html.js';
+import { releaseSeveral, type SeveralOutcome } from './release-several.js';
 import {
   HostGuard,
   instanceIn,
   lockIn,
+  locksIn,
   onceIn,
   operatorOf,
   OwnPageGuard,
-  queryText,
   SameOriginGuard,
   textOf,
+  viewIn,
   type BoardRequest,
 } from './requests.js';
 
@@ -66,8 +67,8 @@ abstract class BoardController implements OnModuleDestroy {
     this.#admin = admin;
     this.#data = data;
     this.#options = options;
-    this.#snapshots = new LiveLooks((prefix) => data.snapshot(prefix), systemClock);
-    this.#keys = new LiveLooks((key) => data.key(key), systemClock);
+    this.#snapshots = new LiveLooks((view) => data.snapshot(JSON.parse(view) as View), contentOf);
+    this.#keys = new LiveLooks((key) => data.key(key), JSON.stringify);
   }
 
   onModuleDestroy(): void {
@@ -90,21 +91,15 @@ abstract class BoardController implements OnModuleDestroy {
     this.#send(response, file.text, { 'Content-Type': file.type, 'Cache-Control': cache });
   }
 
-  /** What is seen of all keys with a prefix, or of one key. It is in the query: Fastify refuses a parameter of more than 100 characters. */
+  /** What is seen of all keys, or of one key. It is in the query: Fastify refuses a parameter of more than 100 characters. */
   @Get('api/stream')
   @UseGuards(OwnPageGuard)
-  stream(
-    @Query('prefix') prefix: unknown,
-    @Query('key') key: unknown,
-    @Res() response: BoardResponse,
-  ): void {
-    if (key === undefined) {
-      const data = this.#snapshots.of(queryText(prefix));
-      streamTo(response, { name: 'snapshot', data, contentOf }, PAGE_HEADERS, this.#closing);
-    } else {
-      const data = this.#keys.of(textOf({ key }, 'key'));
-      streamTo(response, { name: 'key', data }, PAGE_HEADERS, this.#closing);
-    }
+  stream(@Query() query: Readonly<Record<string, unknown>>, @Res() response: BoardResponse): void {
+    const events =
+      query.key === undefined
+        ? { name: 'snapshot', looks: this.#snapshots.of(JSON.stringify(viewIn(query))) }
+        : { name: 'key', looks: this.#keys.of(textOf(query, 'key')) };
+    streamTo(response, events, PAGE_HEADERS, this.#closing);
   }
 
   /** The key is in the body, so that it stands in no access log. */
@@ -118,6 +113,20 @@ abstract class BoardController implements OnModuleDestroy {
   ): Promise<void> {
     const why = await this.#whyOf(body, request);
     this.#sendOutcome(response, await this.#admin.release(lockIn(body), why));
+  }
+
+  /** Several keys for one reason. Those that another holder has by now are left alone. */
+  @Post('api/release-several')
+  @HttpCode(200)
+  @UseGuards(SameOriginGuard)
+  async releaseSeveral(
+    @Body() body: unknown,
+    @Req() request: BoardRequest,
+    @Res() response: unknown,
+  ): Promise<void> {
+    const why = await this.#whyOf(body, request);
+    const outcome = await releaseSeveral(this.#admin, locksIn(body), why);
+    this.#sendOutcome(response, outcome);
   }
 
   @Post('api/release-instance')
@@ -148,7 +157,7 @@ abstract class BoardController implements OnModuleDestroy {
     return { reason: textOf(body, 'reason'), by: await operatorOf(request, this.#options) };
   }
 
-  #sendOutcome(response: unknown, outcome: InterventionOutcome<unknown>): void {
+  #sendOutcome(response: unknown, outcome: InterventionOutcome<unknown> | SeveralOutcome): void {
     this.#data.forget();
     const headers = { 'Content-Type': 'application/json; charset=utf-8' };
     this.#send(

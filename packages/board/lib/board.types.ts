@@ -1,6 +1,7 @@
 import type {
+  ActivityMinute,
   AuditEntry,
-  HotKeys,
+  HotKey,
   InstanceInfo,
   LockDescription,
   LockSummary,
@@ -13,36 +14,104 @@ export interface BoardNode {
   readonly latencyMs?: number | undefined;
   readonly quarantinedForMs: number;
   readonly problem?: string | undefined;
+  readonly remedy?: string | undefined;
+  readonly since?: Date | undefined;
 }
 
 export interface BoardHealth {
   readonly nodes: readonly BoardNode[];
   readonly quorum: number;
   readonly hasQuorum: boolean;
+  readonly warning?: string | undefined;
 }
 
-/** What does not change with every lock, and costs more to find out. */
-export interface BoardContext {
-  readonly instances: readonly InstanceInfo[];
-  readonly hot: HotKeys;
-  /** What operators did to any key, the newest first. */
-  readonly audit: readonly AuditEntry[];
+/** Whether locks can be granted now, and what to do if not. */
+export interface BoardStatus {
+  readonly level: 'good' | 'warning' | 'bad';
+  readonly text: string;
+  /** Why, and what to do. */
+  readonly details: readonly string[];
+  /** Since when it is so, as far as the application has noticed. */
+  readonly since?: Date | undefined;
+  /** The section of the runbook. */
+  readonly section?: string | undefined;
+}
+
+export const FILTERS = [
+  'all',
+  'waited-for',
+  'unresponsive',
+  'detached',
+  'once-failed',
+  'leaders',
+] as const;
+
+export const SORTS = ['waiting', 'since', 'key'] as const;
+
+/** Which keys a browser shows. */
+export interface View {
+  /** A part of their names. */
+  readonly search: string;
+  readonly filter: (typeof FILTERS)[number];
+  readonly sort: (typeof SORTS)[number];
+  /** 1 is the first. */
+  readonly page: number;
+  /** Only keys that this instance holds or waits for. */
+  readonly instance: string;
+}
+
+/** A row of the page. */
+export interface BoardRow extends LockSummary {
+  /** Whether one of its holders is frozen, cut off or dead. */
+  readonly isStuck: boolean;
+  /** How many callers wait, in all processes that reply. */
+  readonly callers?: number;
+  /** Since when the first of them waits. */
+  readonly waitingSince?: Date;
+}
+
+export interface BoardKeys {
+  /** When the store was searched for them. */
+  readonly at: Date;
+  /** One page of those that are wanted. */
+  readonly rows: readonly BoardRow[];
+  readonly page: number;
+  readonly pages: number;
+  /** How many are wanted. */
+  readonly found: number;
+  readonly held: number;
+  /** Processes in line, of all keys. */
+  readonly waiting: number;
+  /** Callers in all processes that reply. */
+  readonly callers: number;
+  /** The store has more keys than were read. */
+  readonly more: boolean;
 }
 
 /** What the page shows of all keys. Dates become ISO texts on the way. */
-export interface BoardSnapshot extends Partial<BoardContext> {
+export interface BoardSnapshot {
   readonly at: Date;
-  readonly locks: readonly LockSummary[];
-  /** There are more keys than these. */
-  readonly more: boolean;
+  readonly status: BoardStatus;
+  /** What an operator should look at first. */
+  readonly attention: readonly BoardRow[];
+  /** Missing while they are searched for the first time, and while the store cannot be asked. */
+  readonly keys?: BoardKeys | undefined;
+  readonly instances?: readonly InstanceInfo[] | undefined;
+  /** The ids of those that do not reply, or have not reported. */
+  readonly unresponsive: readonly string[];
+  /** The keys with the longest waits and the most refusals in the last 5 minutes. */
+  readonly hot?: readonly HotKey[] | undefined;
+  readonly hour?: readonly ActivityMinute[] | undefined;
+  /** What operators did to any key, the newest first. */
+  readonly audit?: readonly AuditEntry[] | undefined;
   readonly health?: BoardHealth | undefined;
-  /** Why the store could not be asked: what is held is not known. */
-  readonly problem?: string | undefined;
 }
 
 /** What the page shows of one key. */
 export interface BoardKey {
   readonly at: Date;
-  readonly lock?: LockDescription;
+  readonly status: BoardStatus;
+  readonly lock?: LockDescription | undefined;
+  /** Why it cannot be shown. */
   readonly problem?: string | undefined;
 }

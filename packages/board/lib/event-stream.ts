@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import {
   catchError,
-  distinctUntilChanged,
   EMPTY,
   finalize,
   fromEvent,
@@ -11,15 +10,13 @@ import {
   timer,
   type Observable,
 } from 'rxjs';
-
-/** So often a browser hears that the connection stands, in ms. */
-const BEAT_MS = 10_000;
+import type { Look } from './live.js';
 
 /** After this the browser connects again, and the guards are asked again, in ms. */
 const LONGEST_MS = 300_000;
 
 /** A browser that loses the connection waits for a second. */
-const BEAT = 'retry: 1000\nevent: beat\ndata: {}\n\n';
+const START = 'retry: 1000\n\n';
 
 /** Bytes: some snapshots of the most keys that are shown. */
 const MOST_UNREAD = 1_000_000;
@@ -33,17 +30,18 @@ interface FastifyReply {
 export type BoardResponse = ServerResponse | FastifyReply;
 
 /** One kind of event. */
-export interface Events<T extends object> {
+export interface Events {
   readonly name: string;
-  readonly data: Observable<T>;
-  /** What is equal for events of which the second tells nothing new. Default: all of them do. */
-  readonly contentOf?: (event: T) => unknown;
+  readonly looks: Observable<Look>;
 }
 
-/** Writes events until the client or the application goes. Neither waits for it: the connection is closed with the response. */
-export function streamTo<T extends object>(
+/**
+ * Writes events until the client or the application goes. Neither waits for it: the connection is closed with the response.
+ * A look that shows nothing new is a "beat": the page then knows how old is what it shows.
+ */
+export function streamTo(
   response: BoardResponse,
-  { name, data, contentOf = (event) => event }: Events<T>,
+  { name, looks }: Events,
   headers: Readonly<Record<string, string>>,
   closing: Observable<unknown>,
 ): void {
@@ -58,13 +56,16 @@ export function streamTo<T extends object>(
     'X-Accel-Buffering': 'no',
   });
   const ends = merge(fromEvent(raw, 'close'), closing, timer(LONGEST_MS));
-  const beats = timer(0, BEAT_MS).pipe(map(() => BEAT));
-  const events = data.pipe(
-    distinctUntilChanged((one, next) => one === next, contentOf),
-    map((event) => `event: ${name}\ndata: ${JSON.stringify(event)}\n\n`),
-  );
-  merge(beats, events)
+  let shown: string | undefined;
+  raw.write(START);
+  looks
     .pipe(
+      map(({ at, text, content }) => {
+        const isNew = content !== shown;
+        shown = content;
+        if (isNew) return `event: ${name}\ndata: ${text}\n\n`;
+        return `event: beat\ndata: ${JSON.stringify({ at })}\n\n`;
+      }),
       takeUntil(ends),
       catchError(() => EMPTY),
       finalize(() => raw.end()),

@@ -8,38 +8,39 @@ import {
   timer,
   type Observable,
 } from 'rxjs';
-import type { Clock } from './clock.js';
 
-/** How often the store is asked while a client looks, in ms. */
 const EVERY_MS = 1_000;
 
-/** Where a look takes long, because a server has millions of keys, the pause after it is longer by this factor. */
-const REST = 4;
+/** What was seen, ready to be sent to all who look. */
+export interface Look {
+  readonly at: Date;
+  /** As JSON. */
+  readonly text: string;
+  /** Equal for looks that show the same. */
+  readonly content: string;
+}
 
-/** Looks that several clients share: one look for all that want the same, repeated while any client is subscribed. */
-export class LiveLooks<T> {
+/** Looks that several clients share: one look for all that want the same, repeated every second while any client is subscribed. */
+export class LiveLooks<T extends { readonly at: Date }> {
   readonly #take: (wanted: string) => Promise<T>;
-  readonly #clock: Clock;
-  readonly #shared = new Map<string, Observable<T>>();
+  readonly #contentOf: (seen: T) => string;
+  readonly #shared = new Map<string, Observable<Look>>();
 
-  /** @param take must not reject */
-  constructor(take: (wanted: string) => Promise<T>, clock: Clock) {
+  /** @param take must not reject, and not last for long */
+  constructor(take: (wanted: string) => Promise<T>, contentOf: (seen: T) => string) {
     this.#take = take;
-    this.#clock = clock;
+    this.#contentOf = contentOf;
   }
 
-  of(wanted: string): Observable<T> {
+  of(wanted: string): Observable<Look> {
     const known = this.#shared.get(wanted);
     if (known !== undefined) return known;
-    let pauseMs = EVERY_MS;
     const look = defer(async () => {
-      const before = this.#clock.now().monotonicMs;
       const seen = await this.#take(wanted);
-      pauseMs = Math.max(EVERY_MS, REST * (this.#clock.now().monotonicMs - before));
-      return seen;
+      return { at: seen.at, text: JSON.stringify(seen), content: this.#contentOf(seen) };
     });
     const made = look.pipe(
-      expand(() => timer(pauseMs).pipe(switchMap(() => look))),
+      expand(() => timer(EVERY_MS).pipe(switchMap(() => look))),
       finalize(() => this.#shared.delete(wanted)),
       // Who comes later sees the last look, and does not wait for the next one.
       share({ connector: () => new ReplaySubject(1) }),

@@ -7,6 +7,7 @@ import {
 } from '@nestjs/common';
 import type { SeenHolder, SeenInstance, SeenLock, SeenOnce } from 'nestjs-holdfast/admin';
 import type { LockBoardOptions } from './board-options.js';
+import { FILTERS, SORTS, type View } from './board.types.js';
 
 /** What Express and Fastify have in common. */
 export interface BoardRequest {
@@ -18,6 +19,9 @@ export interface BoardRequest {
 const LONGEST = { key: 1_024, id: 100, reason: 500 } as const;
 
 const LONGEST_OPERATOR = 200;
+
+/** How many keys are released together. */
+const MOST_LOCKS = 200;
 
 const headersOf = (context: ExecutionContext): BoardRequest['headers'] =>
   context.switchToHttp().getRequest<BoardRequest>().headers;
@@ -106,6 +110,14 @@ export function lockIn(body: unknown): SeenLock {
   throw new BadRequestException('"holders" are the holders that the page showed.');
 }
 
+/** Several keys, each with the holders that the operator saw. */
+export function locksIn(body: unknown): readonly SeenLock[] {
+  const { locks } = (body ?? {}) as { readonly locks?: unknown };
+  if (Array.isArray(locks) && locks.length > 0 && locks.length <= MOST_LOCKS)
+    return locks.map(lockIn);
+  throw new BadRequestException(`"locks" are 1 to ${MOST_LOCKS} keys that the page showed.`);
+}
+
 const isSeenHolder = (holder: unknown): holder is SeenHolder =>
   isObject(holder) &&
   isText(holder.leaseId) &&
@@ -126,9 +138,20 @@ export function onceIn(body: unknown): SeenOnce {
   throw new BadRequestException('"once" is what the page showed of the work.');
 }
 
-/** The prefix of the query. */
-export const queryText = (value: unknown): string =>
-  typeof value === 'string' ? value.slice(0, LONGEST.key) : '';
+/** What a browser wants to see: what it does not say, or not well, is the default. */
+export function viewIn(query: Readonly<Record<string, unknown>>): View {
+  const page = Number(query.page);
+  return {
+    search: queryText(query.search, LONGEST.key),
+    filter: FILTERS.find((filter) => filter === query.filter) ?? 'all',
+    sort: SORTS.find((sort) => sort === query.sort) ?? 'waiting',
+    page: Number.isSafeInteger(page) && page > 0 ? page : 1,
+    instance: queryText(query.instance, LONGEST.id),
+  };
+}
+
+const queryText = (value: unknown, longest: number): string =>
+  isText(value) ? value.slice(0, longest) : '';
 
 /** Who acts, as the application knows it. */
 export async function operatorOf(

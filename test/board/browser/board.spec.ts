@@ -1,18 +1,9 @@
-import { createRequire } from 'node:module';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Injectable, Module } from '@nestjs/common';
-import type { AxeResults } from 'axe-core';
 import { WithLock } from 'nestjs-holdfast';
 import { LockBoardModule } from '@nestjs-holdfast/board';
-import { chromium, type Browser, type Page } from 'playwright-core';
-import { closeHttpApps, startHttpApp, type HttpApp } from '../../nest/http-app.js';
-import { Program } from '../../claims/sample/program.js';
-import { RedisServer } from '../../support/redis-server.js';
-
-const { source: axeSource } = createRequire(import.meta.url)('axe-core') as { source: string };
-
-/** A page has this long to show what it should: the machine may be busy. */
-const PATIENCE_MS = 30_000;
+import { startHttpApp } from '../../nest/http-app.js';
+import { findingsIn, picture, Stage, WIDTHS } from './browser.js';
 
 const KEY = 'order:42';
 const HOSTILE = '<img src=x onerror="alert(1)">&amp;\'"%2F#é';
@@ -29,27 +20,8 @@ class OrdersService {
 @Module({ providers: [OrdersService], exports: [OrdersService] })
 class OrdersModule {}
 
-let browser: Browser;
-let redis: RedisServer;
-let shop: HttpApp;
-const holders: Program[] = [];
-/** What the page complained of: scripts that failed, files that the CSP refused. */
-let complaints: string[];
-
-beforeAll(async () => {
-  browser = await chromium.launch({
-    ...(process.env.CHROMIUM_BIN !== undefined && { executablePath: process.env.CHROMIUM_BIN }),
-    args: ['--no-sandbox'],
-  });
-}, 60_000);
-
-afterAll(async () => {
-  await browser.close();
-});
-
-beforeEach(async () => {
-  redis = await RedisServer.start();
-  shop = await startHttpApp(
+const stage = new Stage((redis) =>
+  startHttpApp(
     {
       imports: [
         OrdersModule,
@@ -57,59 +29,19 @@ beforeEach(async () => {
       ],
     },
     { options: { redis: redis.url, instance: { application: 'shop' } } },
-  );
-  complaints = [];
-});
-
-afterEach(async () => {
-  await Promise.all(browser.contexts().map((context) => context.close()));
-  await Promise.all(holders.splice(0).map((holder) => holder.kill()));
-  await closeHttpApps();
-  await redis.stop();
-});
-
-/** A process that holds the key, and does not move any more. */
-async function frozenHolder(): Promise<Program> {
-  const holder = new Program('test/board/browser/holder.ts', { REDIS_URL: redis.url });
-  holders.push(holder);
-  await holder.says(/held/);
-  holder.signal('SIGSTOP');
-  return holder;
-}
-
-async function open(
-  fragment = '',
-  { colorScheme = 'light', width = 1_200 }: { colorScheme?: 'light' | 'dark'; width?: number } = {},
-): Promise<Page> {
-  const page = await browser.newPage({ colorScheme, viewport: { width, height: 800 } });
-  page.setDefaultTimeout(PATIENCE_MS);
-  page.on('console', (message) => complaints.push(message.text()));
-  page.on('pageerror', (error) => complaints.push(error.message));
-  page.on('dialog', (dialog) => {
-    complaints.push(`dialog ${dialog.message()}`);
-    void dialog.dismiss();
-  });
-  await page.goto(`${shop.url}/locks${fragment}`);
-  await page.getByText('Live', { exact: true }).waitFor();
-  return page;
-}
-
-/** What axe finds, in a few words. */
-async function findingsIn(page: Page): Promise<readonly string[]> {
-  await page.evaluate(axeSource);
-  const { violations } = await page.evaluate<AxeResults>('axe.run(document, {})');
-  return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
-}
+  ),
+);
 
 describe('the page in a browser', () => {
   it('frees a key whose holder is frozen', async () => {
-    const holder = await frozenHolder();
-    const orders = shop.app.get(OrdersService, { strict: false });
+    const holder = await stage.frozenHolder();
+    const orders = stage.shop.app.get(OrdersService, { strict: false });
     const paid = orders.pay('42');
 
-    const page = await open();
-    const row = page.getByRole('row').filter({ hasText: KEY });
-    await row.getByText('1 waiting').waitFor({ state: 'attached' });
+    const page = await stage.open();
+    const first = page.getByRole('table', { name: 'Look at these first' });
+    const row = first.getByRole('row').filter({ hasText: KEY });
+    await row.getByText('1 caller in 1 process').waitFor();
     await row.getByText('billing').waitFor();
     await row.getByText('unresponsive').waitFor();
 
@@ -138,14 +70,14 @@ describe('the page in a browser', () => {
     const [told] = await holder.says(/lost: .*/);
     expect(told).toContain('mia@example.com');
     expect(told).toContain('frozen since 3 am');
-    expect(complaints).toEqual([]);
+    expect(stage.complaints).toEqual([]);
   }, 120_000);
 
   it('can be used with the keyboard alone', async () => {
-    await shop.locks.acquire('b:1');
-    const lock = await shop.locks.acquire('a:1');
-    const page = await open();
-    await page.getByRole('row').nth(2).waitFor();
+    await stage.shop.locks.acquire('b:1');
+    const lock = await stage.shop.locks.acquire('a:1');
+    const page = await stage.open();
+    await page.getByRole('rowheader').nth(1).waitFor();
     const focused = () => page.evaluate<string>("document.activeElement?.textContent ?? ''");
     const tabTo = async (name: string) => {
       for (let presses = 0; (await focused()) !== name; presses += 1) {
@@ -159,7 +91,7 @@ describe('the page in a browser', () => {
       .getByRole('columnheader', { name: 'Key' })
       .and(page.locator('[aria-sort]'))
       .waitFor();
-    expect(await page.getByRole('rowheader').allTextContents()).toEqual(['a:1', 'b:1']);
+    await page.getByRole('row').nth(1).getByRole('link', { name: 'a:1' }).waitFor();
     await tabTo('a:1');
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Release…' }).waitFor();
@@ -178,16 +110,26 @@ describe('the page in a browser', () => {
     expect(lock.signal.aborted).toBe(true);
     await page.goBack();
     await page.getByRole('heading', { name: '1 held' }).waitFor();
-    expect(complaints).toEqual([]);
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
+    expect(await findingsIn(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('u');
+    await page.getByText('There is no such key.').waitFor();
+    await page.keyboard.press('a');
+    await page.getByRole('rowheader').waitFor();
+    await page.keyboard.press('/');
+    expect(await page.evaluate<string>('document.activeElement.type')).toBe('search');
+    expect(stage.complaints).toEqual([]);
   }, 120_000);
 
   it('finds keys, and shows those that are long or hostile as they are', async () => {
-    await shop.locks.acquire('a:1');
-    await shop.locks.acquire(LONG.slice(0, 700));
-    await shop.locks.acquire('quote:"\'&amp;%2F#é');
-    const page = await open(`#key=${encodeURIComponent(HOSTILE)}`, { width: 390 });
+    await stage.shop.locks.acquire('a:1');
+    await stage.shop.locks.acquire(LONG.slice(0, 700));
+    await stage.shop.locks.acquire('quote:"\'&amp;%2F#é');
+    const page = await stage.open(`#key=${encodeURIComponent(HOSTILE)}`, { width: 390 });
     await page.getByRole('heading', { name: HOSTILE }).waitFor();
-    await page.getByRole('alert').getByText('"<"').waitFor();
+    await page.getByText('"<"').waitFor();
     await page.getByRole('link', { name: 'All keys' }).click();
     await page.getByRole('link', { name: LONG.slice(0, 700) }).waitFor();
     const width = await page.evaluate<number>('document.documentElement.scrollWidth');
@@ -197,20 +139,21 @@ describe('the page in a browser', () => {
     await page.getByRole('link', { name: 'quote:' }).click();
     await page.getByRole('heading', { name: 'quote:"\'&amp;%2F#é' }).waitFor();
     await page.getByRole('region', { name: 'Held by' }).getByText('shop').waitFor();
-    expect(complaints).toEqual([]);
+    expect(stage.complaints).toEqual([]);
   }, 120_000);
 
   it('shows who leads, who reads, a writer that waits and a lock that was detached', async () => {
-    const { locks } = shop;
+    const { locks } = stage.shop;
     const reader = await locks.acquire('stock', { mode: 'shared' });
     const writing = locks.acquire('stock', { wait: '2m' });
     await (await locks.acquire('report')).detach({ ttl: '2m' });
     await new Promise((elected) => locks.lead('mailbox', { onElected: elected }));
 
-    const page = await open();
+    const page = await stage.open();
     const row = (key: string) => page.getByRole('row').filter({ hasText: key });
     await row('stock').getByText('shared').waitFor();
-    await row('stock').getByText('1 waiting').waitFor({ state: 'attached' });
+    await row('stock').getByText('1 caller in 1 process').waitFor();
+    await row('mailbox').getByText('leader').waitFor();
     await row('report').getByText('detached').waitFor();
     await row('mailbox').getByText('shop').waitFor();
 
@@ -228,44 +171,84 @@ describe('the page in a browser', () => {
     await held.getByText('Detached: it waits to be attached').waitFor();
     await held.getByText('unless it is attached').waitFor();
     expect(await findingsIn(page)).toEqual([]);
-    expect(complaints).toEqual([]);
+    expect(stage.complaints).toEqual([]);
   }, 120_000);
 
-  it('says when the connection is lost, and connects again', async () => {
-    const page = await open();
+  it('says within 5 s that the application is frozen or gone, how old is what it shows, and goes on', async () => {
+    await stage.shop.locks.acquire('a:1');
+    const page = await stage.open();
+    await page.getByText('Locks are granted').waitFor();
+    await page.getByRole('rowheader').waitFor();
     await page.route('**/api/stream*', (route) => route.fulfill({ status: 503 }));
-    await page.getByRole('searchbox').fill('x'); // which opens another stream
-    await page.getByRole('alert').getByText('Connection lost').waitFor();
+    await page.getByRole('searchbox').fill('a'); // which opens another stream
+    await page.getByRole('alert').getByText('The application does not answer').waitFor();
+    await page.getByText(/^What you see is \d+ s old/).waitFor();
     await page.unroute('**/api/stream*');
-    await page.getByText('Live', { exact: true }).waitFor();
+    await page.getByText('Locks are granted').waitFor();
+  }, 120_000);
+
+  it('keeps the focus in the table when a row goes away', async () => {
+    const locks = [await stage.shop.locks.acquire('a:1'), await stage.shop.locks.acquire('a:2')];
+    const page = await stage.open('#sort=key');
+    await page.getByRole('link', { name: 'a:1' }).focus();
+    await locks[0]!.release();
+    await page.getByRole('link', { name: 'a:1' }).waitFor({ state: 'detached' });
+    expect(await page.evaluate<string>('document.activeElement.textContent')).toBe('a:2');
+  }, 120_000);
+
+  it('releases several keys for one reason, and none that another holder has by now', async () => {
+    const { locks } = stage.shop;
+    const held = await Promise.all(['a:1', 'a:2', 'a:3'].map((key) => locks.acquire(key)));
+    const page = await stage.open('#sort=key');
+    for (const key of ['a:1', 'a:2', 'a:3']) await page.getByLabel(`Choose ${key}`).check();
+    await held[2]!.release();
+    const later = await locks.acquire('a:3');
+    await page.getByRole('button', { name: 'Release 3…' }).click();
+    await page.getByLabel('Reason').fill('a bad deploy');
+    await page.keyboard.press('Enter');
+    await page
+      .getByText('Released 2 keys. Not done, because another holder has the key now: a:3.')
+      .waitFor();
+    expect(held.slice(0, 2).every(({ signal }) => signal.aborted)).toBe(true);
+    expect(later.isHeld).toBe(true);
+    await page.getByRole('link', { name: 'Interventions' }).click();
+    await page.getByText('a bad deploy').nth(1).waitFor();
+    expect(stage.complaints).toEqual([]);
   }, 120_000);
 
   describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
-    it('has nothing that axe would change', async () => {
-      await frozenHolder();
-      const orders = shop.app.get(OrdersService, { strict: false });
+    it('has nothing that axe would change, at any width', async () => {
+      await stage.frozenHolder();
+      const orders = stage.shop.app.get(OrdersService, { strict: false });
       const paid = orders.pay('42');
-      await shop.locks.runOnce('report:1', () => undefined);
-      await shop.locks.acquire('limited', { limit: 3 });
+      await stage.shop.locks.runOnce('report:1', () => undefined);
+      await stage.shop.locks.acquire('limited', { limit: 3 });
 
-      const page = await open('', { colorScheme });
+      const page = await stage.open('', { colorScheme });
       await page.getByText('unresponsive').first().waitFor();
-      expect(await findingsIn(page)).toEqual([]);
+      const holder = page.getByRole('link', { name: 'billing' }).first();
+      const instance = (await holder.getAttribute('href'))!.split('#')[1]!;
 
-      for (const width of [1_200, 390]) {
+      const views = [
+        ['all', '', page.getByRole('rowheader').first()],
+        ['work', '#key=report%3A1', page.getByRole('button', { name: 'Forget…' })],
+        ['key', `#key=${encodeURIComponent(KEY)}`, page.getByText('kill -9').first()],
+        ['instance', `#${instance}`, page.getByRole('button', { name: 'Release all…' })],
+        ['audit', '#audit=all', page.getByRole('heading', { name: 'What operators did' })],
+      ] as const;
+      for (const [size, width] of Object.entries(WIDTHS)) {
         await page.setViewportSize({ width, height: 800 });
-        await page.goto(`${shop.url}/locks#key=report%3A1`);
-        await page.getByRole('button', { name: 'Forget…' }).waitFor();
-        expect(await findingsIn(page)).toEqual([]);
-        await page.goto(`${shop.url}/locks#key=${encodeURIComponent(KEY)}`);
-        await page.getByText('unresponsive').waitFor();
-        expect(await findingsIn(page)).toEqual([]);
-        await page.goto(`${shop.url}/locks`);
-        await page.getByRole('rowheader').first().waitFor();
-        expect(await findingsIn(page)).toEqual([]);
+        for (const [name, fragment, sign] of views) {
+          await page.goto(`${stage.shop.url}/locks${fragment}`);
+          await sign.waitFor();
+          expect([name, size, await findingsIn(page)]).toEqual([name, size, []]);
+          const across = await page.evaluate<number>('document.documentElement.scrollWidth');
+          expect([name, size, across]).toEqual([name, size, width]);
+          await picture(page, `${name}-${size}-${colorScheme}`);
+        }
       }
 
-      await page.goto(`${shop.url}/locks#key=${encodeURIComponent(KEY)}`);
+      await page.goto(`${stage.shop.url}/locks#key=${encodeURIComponent(KEY)}`);
       await page.getByRole('button', { name: 'Release…' }).click();
       await page.getByLabel('Reason').fill('frozen');
       expect(await findingsIn(page)).toEqual([]);
@@ -274,10 +257,11 @@ describe('the page in a browser', () => {
       expect(await findingsIn(page)).toEqual([]);
       await paid;
 
-      await redis.kill();
-      await page.goto(`${shop.url}/locks`);
+      await stage.redis.kill();
+      await page.goto(`${stage.shop.url}/locks`);
       await page.getByRole('alert').waitFor();
       expect(await findingsIn(page)).toEqual([]);
+      await picture(page, `outage-${colorScheme}`);
     }, 180_000);
   });
 });

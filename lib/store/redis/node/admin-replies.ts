@@ -73,7 +73,9 @@ function isAddress(address: unknown): address is string {
 const isHold = (hold: unknown): hold is RecordedHold =>
   isObject(hold) &&
   isText(hold.leaseId) &&
-  [hold.method, hold.template, hold.place].every(isMissingOrText);
+  [hold.method, hold.template, hold.place].every(isMissingOrText) &&
+  (hold.sinceMs === undefined || isMs(hold.sinceMs)) &&
+  [undefined, true].includes(hold.isLeading as undefined);
 
 const STATES: readonly unknown[] = ['running', 'failed', 'done', 'exhausted'];
 

@@ -1,6 +1,6 @@
 import type { Scheduler } from '../../../time/scheduler.js';
 import type { NodeHealth } from '../../lock-store.js';
-import { clusterProblem, quarantinedForMs, replicationProblem } from './probe.js';
+import { clusterProblem, quarantinedForMs, replicaRemedy, replicationProblem } from './probe.js';
 import type { Server } from './server.js';
 import type { NodeTrial, Place } from './trial.js';
 
@@ -70,6 +70,7 @@ async function healthOf(server: Server, trial: NodeTrial, place: Place): Promise
     latencyMs: tenths(latencyMs),
     clockOffsetMs: tenths(clockOffsetMs),
     quarantinedForMs: forMs,
+    remedy: replicaRemedy(replication),
     problem: known ?? (forMs > 0 ? undefined : (await trial.tryGranting(place))?.nodes[0]?.message),
   };
 }

@@ -59,8 +59,8 @@ export class NodeLooks {
     return found.map((node) => {
       const { problem, quarantinedForMs } = node;
       if (problem === undefined && quarantinedForMs === 0) return node;
-      const remedy = remedyFor(problem ?? '', prefix);
-      return { ...node, since: watch.troubleSince, ...(remedy !== '' && { remedy }) };
+      const remedy = node.remedy ?? remedyFor(problem ?? '', prefix);
+      return { ...node, since: watch.troubleSince, remedy: remedy === '' ? undefined : remedy };
     });
   }
 

@@ -171,6 +171,13 @@ export function replicationProblem(
   return `has ${connected} of the ${String(replicas.ack)} replicas that "replicas" asks for`;
 }
 
+/** What to do about a replica: nobody can know whether it or its master has the locks. */
+export function replicaRemedy(replication: Reply | undefined): string | undefined {
+  const [host, port] = [field(replication, 'master_host'), field(replication, 'master_port')];
+  if (field(replication, 'role') !== 'slave' || host === undefined) return undefined;
+  return `Its master is ${host}:${String(port)}: give that address in "redis", or end the replication ("REPLICAOF NO ONE") if this server is to be the master.`;
+}
+
 /** What a connection to one node of a Cluster with several masters cannot do. Redis may forbid to ask. */
 export async function clusterProblem(
   { connection, prefix, options }: Server,

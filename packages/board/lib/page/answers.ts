@@ -4,10 +4,17 @@ import type {
   HolderInfo,
   InstanceInfo,
   LockDescription,
-  LockSummary,
+  PastHoldInfo,
   WaiterInfo,
 } from 'nestjs-holdfast/admin';
-import type { BoardKey, BoardNode, BoardSnapshot } from '../board.types.js';
+import type {
+  BoardKey,
+  BoardKeys,
+  BoardNode,
+  BoardRow,
+  BoardSnapshot,
+  BoardStatus,
+} from '../board.types.js';
 
 /** A value as it arrives: JSON has no dates, and no endless numbers. */
 type Sent<T> = T extends Date
@@ -20,10 +27,13 @@ type Sent<T> = T extends Date
 
 export type Snapshot = Sent<BoardSnapshot>;
 export type KeyAnswer = Sent<BoardKey>;
-export type Row = Sent<LockSummary>;
+export type Status = Sent<BoardStatus>;
+export type Keys = Sent<BoardKeys>;
+export type Row = Sent<BoardRow>;
 export type Lock = Sent<LockDescription>;
 export type Holder = Sent<HolderInfo>;
 export type Waiter = Sent<WaiterInfo>;
+export type Past = Sent<PastHoldInfo>;
 export type Origin = Sent<CallOrigin>;
 export type Instance = Sent<InstanceInfo>;
 export type Entry = Sent<AuditEntry>;

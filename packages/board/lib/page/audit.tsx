@@ -11,10 +11,21 @@ const ACTIONS = {
 /** More keys than these are counted. */
 const MOST_NAMED = 3;
 
+interface AuditProps {
+  readonly entries: readonly Entry[];
+  /** Where the others are. */
+  readonly more?: string | undefined;
+}
+
 /** What operators did to any key. */
-export function Audit({ entries }: { readonly entries: readonly Entry[] }) {
+export function Audit({ entries, more }: AuditProps) {
   return (
-    <Panel id="audit" title="Interventions">
+    <Panel
+      id="audit"
+      title="Interventions"
+      actions={more !== undefined && <a href={more}>All of them</a>}
+    >
+      {entries.length === 0 && <p class="empty">No operator has done anything.</p>}
       <ul>
         {entries.map((entry) => (
           <li key={entry.at + entry.keys.join()}>

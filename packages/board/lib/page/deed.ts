@@ -1,16 +1,22 @@
-import type { Instance, Lock } from './answers.js';
-import { whoOf } from './parts.js';
+import type { Instance, Lock, Row } from './answers.js';
+import { count, whoOf } from './parts.js';
+
+/** A dialog names at most this many keys. */
+const MOST_NAMED = 5;
 
 /** What the application answers. */
 interface Done {
   readonly keys: readonly string[];
+  /** Of several keys: those that were free, and those that others hold by now. */
+  readonly nothing?: readonly string[];
+  readonly refused?: readonly string[];
   readonly unconfirmed?: readonly string[];
   readonly notRecorded?: string;
 }
 
 /** What an operator is about to do. */
 export interface Deed {
-  readonly path: 'release' | 'release-instance' | 'forget-once';
+  readonly path: 'release' | 'release-several' | 'release-instance' | 'forget-once';
   readonly title: string;
   /** What it means. */
   readonly effect: string;
@@ -37,6 +43,26 @@ export const releaseOf = ({ key, holders }: Lock, effect: string): Deed => ({
   nothing: `${key} was free already.`,
   refused: (now) => `Another holder has ${key} now: ${holdersOf(now as Lock)}.`,
   body: { key, holders: holders.map(({ leaseId, fencingToken }) => ({ leaseId, fencingToken })) },
+});
+
+/** Of the rows that an operator has chosen, with the holders that they showed. */
+export const releaseSeveralOf = (rows: readonly Row[]): Deed => ({
+  path: 'release-several',
+  title: `Release ${count(rows.length, 'key')}?`,
+  effect: `${rows
+    .slice(0, MOST_NAMED)
+    .map(({ key }) => key)
+    .join(', ')}${rows.length > MOST_NAMED ? ' …' : ''}. Holders that run are notified at once.`,
+  verb: 'Release',
+  done: (keys) => `Released ${count(keys.length, 'key')}.`,
+  nothing: 'They were free already.',
+  refused: () => '',
+  body: {
+    locks: rows.map(({ key, leases }) => ({
+      key,
+      holders: leases.map(({ leaseId }) => ({ leaseId })),
+    })),
+  },
 });
 
 const holdersOf = ({ holders }: Lock): string =>
@@ -69,8 +95,8 @@ export const releaseAllOf = (instance: Instance): Deed => ({
   verb: 'Release all',
   done: (keys) => `Released ${keys.join(', ')}.`,
   nothing: 'It held nothing.',
-  refused: () => `${whoOf(instance)} reports again.`,
-  body: { id: instance.id, isUnresponsive: instance.isUnresponsive },
+  refused: () => `${whoOf(instance)} replies again.`,
+  body: { id: instance.id },
 });
 
 /** Resolves with what to say; rejects with what went wrong. */
@@ -96,9 +122,14 @@ export async function perform(deed: Deed, reason: string): Promise<string> {
   throw new Error(`${known} The application answered ${response.status}${why}`);
 }
 
-function saidOf({ done }: Deed, { keys = [], unconfirmed, notRecorded }: Partial<Done>): string {
+function saidOf({ done }: Deed, answer: Partial<Done>): string {
+  const { keys = [], nothing = [], refused = [], unconfirmed = [], notRecorded } = answer;
+  const listed = (text: string, some: readonly string[]): string =>
+    some.length === 0 ? '' : ` ${text}: ${some.join(', ')}.`;
   const missing =
-    unconfirmed === undefined ? '' : ` Redis did not confirm: ${unconfirmed.join(', ')}.`;
+    listed('Free already', nothing) +
+    listed('Not done, because another holder has the key now', refused) +
+    listed('Redis did not confirm', unconfirmed);
   const unwritten =
     notRecorded === undefined ? '' : ` The audit log could not be written: ${notRecorded}`;
   return done(keys) + missing + unwritten;

@@ -1,17 +1,16 @@
 import { useEffect, useState } from 'preact/hooks';
-import { setClock } from './time.js';
+import { now, setClock } from './time.js';
 
-/** A connection on which nothing arrives for so long is dead: the application sends a beat every 10 s. */
-const SILENCE_MS = 25_000;
-
-/** A reconnection within this time does not count as a lost connection. */
-const GRACE_MS = 3_000;
+/** A connection on which nothing arrives for so long is dead, or the application stands still: it looks every second. */
+const SILENCE_MS = 5_000;
 
 /** After a refusal a browser does not try again by itself. */
 const RETRY_MS = 3_000;
 
 export interface Live<T> {
   readonly data: T | undefined;
+  /** When the application has looked last, by its clock. */
+  readonly seenMs: number | undefined;
   readonly isLost: boolean;
 }
 
@@ -21,12 +20,12 @@ export interface Live<T> {
  */
 export function useEvents<T extends { readonly at: string }>(name: string, query: string): Live<T> {
   const [data, setData] = useState<T>();
+  const [seenMs, setSeen] = useState<number>();
   const [isLost, setLost] = useState(false);
 
   useEffect(() => {
     let source: EventSource | undefined;
     let silence: ReturnType<typeof setTimeout> | undefined;
-    let grace: ReturnType<typeof setTimeout> | undefined;
     let retry: ReturnType<typeof setTimeout> | undefined;
 
     const close = (): void => {
@@ -35,33 +34,34 @@ export function useEvents<T extends { readonly at: string }>(name: string, query
       source?.close();
       source = undefined;
     };
-    const fail = (): void => {
-      grace ??= setTimeout(() => setLost(true), GRACE_MS);
-      if (source?.readyState !== EventSource.CLOSED) return;
-      clearTimeout(retry);
-      retry = setTimeout(connect, RETRY_MS);
-    };
-    const hear = (): void => {
+    const awaitWord = (): void => {
       clearTimeout(silence);
       silence = setTimeout(() => {
-        fail();
+        setLost(true);
         connect();
       }, SILENCE_MS);
-      clearTimeout(grace);
-      grace = undefined;
+    };
+    const hear = (event: MessageEvent): { readonly at: string } => {
+      const said = JSON.parse(String(event.data)) as { readonly at: string };
+      setClock(said.at);
+      setSeen(now());
       setLost(false);
+      awaitWord();
+      return said;
+    };
+    const fail = (): void => {
+      if (source?.readyState !== EventSource.CLOSED) return;
+      setLost(true);
+      clearTimeout(retry);
+      retry = setTimeout(connect, RETRY_MS);
     };
     const connect = (): void => {
       close();
       if (document.hidden) return;
+      awaitWord();
       source = new EventSource(`api/stream?${query}`);
       source.addEventListener('beat', hear);
-      source.addEventListener(name, (event) => {
-        hear();
-        const next = JSON.parse(String(event.data)) as T;
-        setClock(next.at);
-        setData(next);
-      });
+      source.addEventListener(name, (event) => setData(hear(event) as T));
       source.addEventListener('error', fail);
     };
 
@@ -69,10 +69,9 @@ export function useEvents<T extends { readonly at: string }>(name: string, query
     document.addEventListener('visibilitychange', connect);
     return () => {
       document.removeEventListener('visibilitychange', connect);
-      clearTimeout(grace);
       close();
     };
   }, [name, query]);
 
-  return { data, isLost };
+  return { data, seenMs, isLost };
 }

@@ -1,10 +1,19 @@
-import { hrefOfAll } from './address.js';
-import type { Holder, KeyAnswer, Lock, Waiter } from './answers.js';
+import { hrefOfView } from './address.js';
+import type { Holder, KeyAnswer, Lock, Past, Waiter } from './answers.js';
 import { AuditText } from './audit.js';
 import { forgetOf, releaseOf, type Ask } from './deed.js';
-import { useSeen, type Seen } from './history.js';
-import { count, originOf, Panel, Tag, Unresponsive, Who } from './parts.js';
-import { At, duration, now, Since } from './time.js';
+import {
+  count,
+  NextStep,
+  originOf,
+  Panel,
+  runbook,
+  Tag,
+  Unresponsive,
+  Who,
+  whoOf,
+} from './parts.js';
+import { duration, exact, now, Since, span } from './time.js';
 
 interface KeyViewProps {
   readonly name: string;
@@ -14,12 +23,11 @@ interface KeyViewProps {
 
 /** Everything about one key. */
 export function KeyView({ name, answer, ask }: KeyViewProps) {
-  const seen = useSeen(answer);
   const lock = answer?.lock;
   return (
     <>
       <p>
-        <a href={hrefOfAll()}>← All keys</a>
+        <a href={hrefOfView()}>← All keys</a>
       </p>
       <div class="bar">
         <h2 tabIndex={-1} class="key">
@@ -32,15 +40,17 @@ export function KeyView({ name, answer, ask }: KeyViewProps) {
         )}
       </div>
       {lock === undefined ? (
-        <p class="empty">{answer === undefined ? 'Looking…' : 'It is not known who holds it.'}</p>
+        <p class="empty">
+          {answer === undefined ? 'Looking…' : (answer.problem ?? 'It is not known who holds it.')}
+        </p>
       ) : (
         <>
           <p class="facts">
             <Tag>{lock.state}</Tag>
             {lock.mode !== undefined && <Tag>{lock.mode}</Tag>}
             {lock.limit !== undefined && <Tag>limit set to {lock.limit}</Tag>}
-            {lock.fencingToken !== undefined && (
-              <span class="quiet">fencing token {lock.fencingToken}</span>
+            {lock.fencingToken !== undefined && lock.state === 'free' && (
+              <span class="quiet">last fencing token {lock.fencingToken}</span>
             )}
           </p>
           <div class="columns">
@@ -48,7 +58,7 @@ export function KeyView({ name, answer, ask }: KeyViewProps) {
             <Line {...lock} />
           </div>
           {lock.once && <Once {...lock.once} onForget={() => ask(forgetOf(lock))} />}
-          <History seen={seen} audit={lock.audit} />
+          <History {...lock} />
         </>
       )}
     </>
@@ -103,13 +113,16 @@ function HolderItem(holder: Holder & { readonly at: string }) {
         {holder.places !== undefined && ` · ${count(holder.places, 'place')}`}
         {holder.fencingToken !== undefined && ` · fencing token ${holder.fencingToken}`}
       </span>
+      {isUnresponsive && holder.instance !== undefined && <NextStep of={holder.instance} />}
     </li>
   );
 }
 
 function Line({ line }: Lock) {
+  const callers = line.reduce((sum, each) => sum + (each.callers?.length ?? 0), 0);
+  const note = `${count(line.length, 'process', 'processes')}, ${count(callers, 'caller')}`;
   return (
-    <Panel id="line" title="In line" {...(line.length > 0 && { note: String(line.length) })}>
+    <Panel id="line" title="In line" {...(line.length > 0 && { note })}>
       {line.length === 0 ? (
         <p class="empty">No caller waits.</p>
       ) : (
@@ -156,29 +169,45 @@ function Once(once: NonNullable<Lock['once']> & { readonly onForget: () => void 
       actions={<button onClick={onForget}>Forget…</button>}
     >
       <p>
-        <Tag bad={state === 'exhausted'}>{state}</Tag> after {count(attempts, 'attempt')}
+        <Tag bad={state === 'exhausted' || state === 'failed'}>{state}</Tag> after{' '}
+        {count(attempts, 'attempt')}{' '}
+        {state !== 'done' && <a href={runbook('once-only-work-does-not-run')}>What to do</a>}
       </p>
       {error !== undefined && <p class="bad">{error}</p>}
     </Panel>
   );
 }
 
-/** What this page has seen of the key, and what operators did to it. */
-function History({ seen, audit }: { readonly seen: readonly Seen[] } & Pick<Lock, 'audit'>) {
+/** The last holders, as the processes that still run remember them, and what operators did. */
+function History({ history, audit }: Pick<Lock, 'history' | 'audit'>) {
   const entries = [
-    ...seen.map(({ at, text }) => ({ at, text: <span>{text}</span> })),
+    ...history.map((past) => ({ at: past.to, text: <PastText {...past} /> })),
     ...audit.map((entry) => ({ at: entry.at, text: <AuditText {...entry} /> })),
   ].sort((one, other) => Date.parse(other.at) - Date.parse(one.at));
   return (
-    <Panel id="history" title="History" note="interventions, and what this page has seen">
+    <Panel id="history" title="History" note="holders of 1 s and longer, losses, interventions">
+      {entries.length === 0 && <p class="empty">Nothing is remembered.</p>}
       <ul>
         {entries.map(({ at, text }) => (
-          <li key={at}>
-            {text}
-            <At at={at} />
-          </li>
+          <li key={at}>{text}</li>
         ))}
       </ul>
     </Panel>
+  );
+}
+
+function PastText({ instance, from, to, outcome, reason, fencingToken, ...origin }: Past) {
+  const call = originOf(origin);
+  return (
+    <>
+      <span>
+        Held by {whoOf(instance)} for {span(Date.parse(to) - Date.parse(from))}, then{' '}
+        {reason === undefined ? outcome : `${outcome} (${reason})`}
+      </span>
+      {call !== undefined && <code>{call}</code>}
+      <span class="quiet">
+        {exact(from)} to {exact(to)} · fencing token {fencingToken}
+      </span>
+    </>
   );
 }

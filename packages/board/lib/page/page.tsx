@@ -1,13 +1,17 @@
 /** What the browser runs. */
 import { render, type ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { hrefOfAll, usePlace, type Place } from './address.js';
-import type { KeyAnswer, Snapshot } from './answers.js';
+import { hrefOfAudit, hrefOfView, queryOf, usePlace, type Place } from './address.js';
+import type { KeyAnswer, Snapshot, Status } from './answers.js';
+import { Audit } from './audit.js';
 import { Confirm } from './confirm.js';
 import type { Ask, Deed } from './deed.js';
-import { useEvents } from './events.js';
+import { useEvents, type Live } from './events.js';
+import { Help, useShortcuts } from './help.js';
+import { InstanceView } from './instance-view.js';
 import { KeyView } from './key-view.js';
 import { Overview } from './overview.js';
+import { StatusStrip } from './status.js';
 import { useSeconds } from './time.js';
 
 const TITLE = document.body.dataset.title ?? 'Locks';
@@ -21,18 +25,21 @@ function App() {
   useSeconds();
   const place = usePlace();
   const [deed, setDeed] = useState<Deed>();
+  const [isHelped, setHelped] = useState(false);
   const [said, say] = useSaid();
+  useShortcuts(place, () => setHelped(true));
   const { key } = place;
   return (
     <>
       {key === undefined ? (
-        <AllKeys place={place} ask={setDeed} />
+        <AllKeys place={place} ask={setDeed} help={() => setHelped(true)} />
       ) : (
-        <OneKey key={key} name={key} ask={setDeed} />
+        <OneKey key={key} name={key} ask={setDeed} help={() => setHelped(true)} />
       )}
       <p class={said === '' ? 'hidden' : 'said'} role="status">
         {said}
       </p>
+      {isHelped && <Help close={() => setHelped(false)} />}
       {deed && (
         <Confirm
           deed={deed}
@@ -46,28 +53,39 @@ function App() {
   );
 }
 
-function AllKeys({ place, ask }: { readonly place: Place; readonly ask: Ask }) {
-  const prefix = useSettled(place.prefix);
-  const query = new URLSearchParams({ prefix }).toString();
-  const { data, isLost } = useEvents<Snapshot>('snapshot', query);
+interface ViewProps {
+  readonly ask: Ask;
+  readonly help: () => void;
+}
+
+function AllKeys({ place, ask, help }: ViewProps & { readonly place: Place }) {
+  const { key: _, isAudit, ...view } = place;
+  const search = useSettled(view.search);
+  const query = new URLSearchParams(queryOf({ ...view, search })).toString();
+  const live = useEvents<Snapshot>('snapshot', query);
+  const { data } = live;
+  const title = view.instance === '' ? TITLE : `${view.instance} · ${TITLE}`;
   return (
-    <Frame title={TITLE} isLost={isLost} isThere={data !== undefined} problem={data?.problem}>
-      <Overview snapshot={data} prefix={place.prefix} ask={ask} />
+    <Frame title={title} live={live} help={help}>
+      {isAudit ? (
+        <>
+          <h2 tabIndex={-1}>What operators did</h2>
+          <Audit entries={data?.audit ?? []} />
+        </>
+      ) : view.instance === '' ? (
+        <Overview snapshot={data} view={view} ask={ask} />
+      ) : (
+        <InstanceView snapshot={data} view={view} ask={ask} />
+      )}
     </Frame>
   );
 }
 
-function OneKey({ name, ask }: { readonly name: string; readonly ask: Ask }) {
-  const query = new URLSearchParams({ key: name }).toString();
-  const { data, isLost } = useEvents<KeyAnswer>('key', query);
+function OneKey({ name, ask, help }: ViewProps & { readonly name: string }) {
+  const live = useEvents<KeyAnswer>('key', new URLSearchParams({ key: name }).toString());
   return (
-    <Frame
-      title={`${name} · ${TITLE}`}
-      isLost={isLost}
-      isThere={data !== undefined}
-      problem={data?.problem}
-    >
-      <KeyView name={name} answer={data} ask={ask} />
+    <Frame title={`${name} · ${TITLE}`} live={live} help={help}>
+      <KeyView name={name} answer={live.data} ask={ask} />
     </Frame>
   );
 }
@@ -76,14 +94,13 @@ let isFirstView = true;
 
 interface FrameProps {
   readonly title: string;
-  readonly isLost: boolean;
-  readonly isThere: boolean;
-  readonly problem: string | undefined;
+  readonly live: Live<{ readonly status: Status }>;
+  readonly help: () => void;
   readonly children: ComponentChildren;
 }
 
-/** What is around every view: the name of the page, and whether what it shows is so. */
-function Frame({ title, isLost, isThere, problem, children }: FrameProps) {
+/** What is around every view: the name of the page, and whether locks are granted. */
+function Frame({ title, live, help, children }: FrameProps) {
   const main = useRef<HTMLElement>(null);
   useEffect(() => {
     document.title = title;
@@ -95,30 +112,21 @@ function Frame({ title, isLost, isThere, problem, children }: FrameProps) {
     <>
       <header>
         <h1>
-          <a href={hrefOfAll()}>{TITLE}</a>
+          <a href={hrefOfView()}>{TITLE}</a>
         </h1>
-        <State isLost={isLost} isThere={isThere} />
+        <nav class="bar" aria-label="Page">
+          <a href={hrefOfAudit()}>Interventions</a>
+          <button aria-label="Keyboard shortcuts" aria-keyshortcuts="?" onClick={help}>
+            ?
+          </button>
+        </nav>
       </header>
-      <main ref={main}>
-        {problem !== undefined && (
-          <p class="banner" role="alert">
-            {problem}
-          </p>
-        )}
+      <StatusStrip status={live.data?.status} seenMs={live.seenMs} isLost={live.isLost} />
+      <main ref={main} class={live.isLost ? 'old' : undefined}>
         {children}
       </main>
     </>
   );
-}
-
-function State({ isLost, isThere }: Pick<FrameProps, 'isLost' | 'isThere'>) {
-  if (isLost)
-    return (
-      <p class="state lost" role="alert">
-        Connection lost. What you see is old. Trying again…
-      </p>
-    );
-  return <p class={isThere ? 'state live' : 'state'}>{isThere ? 'Live' : 'Connecting…'}</p>;
 }
 
 /** What was done last, for a while. */

@@ -1,22 +1,26 @@
 import type { Instance, Node, Snapshot } from './answers.js';
-import { releaseAllOf, type Ask } from './deed.js';
-import { count, KeyLink, Panel, Tag, Unresponsive, unresponsiveIn, Who, whoOf } from './parts.js';
+import { count, isSilent, KeyLink, Panel, Tag, Unresponsive, Who } from './parts.js';
 import { duration, now, span } from './time.js';
 
 export function HotKeys({ hot }: Pick<Snapshot, 'hot'>) {
   return (
     <Panel id="hot" title="Hot keys" note="last 5 minutes">
-      {hot === undefined || hot.keys.length === 0 ? (
-        <p class="empty">No caller waited or was refused.</p>
+      {hot === undefined || hot.length === 0 ? (
+        <p class="empty">{hot === undefined ? 'Not known.' : 'No caller waited or was refused.'}</p>
       ) : (
         <ul>
-          {hot.keys.map(({ key, waitedMs, waits, refusals }) => (
+          {hot.map(({ key, waitedMs, waits, waiting, refusals }) => (
             <li key={key}>
               <KeyLink of={key} />
               <span class="quiet">
-                {waits > 0 && `${duration(waitedMs)} in ${count(waits, 'wait')}`}
-                {waits > 0 && refusals > 0 && ' · '}
-                {refusals > 0 && `refused ${count(refusals, 'time')}`}
+                {[
+                  waits + waiting > 0 &&
+                    `${duration(waitedMs)} in ${count(waits + waiting, 'wait')}`,
+                  waiting > 0 && `${count(waiting, 'caller')} now`,
+                  refusals > 0 && `refused ${count(refusals, 'time')}`,
+                ]
+                  .filter(Boolean)
+                  .join(' · ')}
               </span>
             </li>
           ))}
@@ -26,22 +30,16 @@ export function HotKeys({ hot }: Pick<Snapshot, 'hot'>) {
   );
 }
 
-export function Instances({ snapshot, ask }: { readonly snapshot: Snapshot; readonly ask: Ask }) {
-  const { instances = [] } = snapshot;
-  const unresponsive = unresponsiveIn(snapshot);
+export function Instances({ snapshot }: { readonly snapshot: Snapshot }) {
+  const { instances } = snapshot;
   return (
-    <Panel id="instances" title="Instances" note={String(instances.length)}>
-      {instances.length === 0 ? (
-        <p class="empty">None has reported.</p>
+    <Panel id="instances" title="Instances" {...(instances && { note: String(instances.length) })}>
+      {instances === undefined || instances.length === 0 ? (
+        <p class="empty">{instances === undefined ? 'Not known.' : 'None has reported.'}</p>
       ) : (
         <ul>
           {instances.map((each) => (
-            <InstanceItem
-              key={each.id}
-              of={each}
-              isUnresponsive={unresponsive.has(each.id)}
-              ask={ask}
-            />
+            <InstanceItem key={each.id} of={each} isUnresponsive={isSilent(snapshot, each)} />
           ))}
         </ul>
       )}
@@ -52,25 +50,14 @@ export function Instances({ snapshot, ask }: { readonly snapshot: Snapshot; read
 interface InstanceProps {
   readonly of: Instance;
   readonly isUnresponsive: boolean;
-  readonly ask: Ask;
 }
 
-function InstanceItem({ of, isUnresponsive, ask }: InstanceProps) {
+function InstanceItem({ of, isUnresponsive }: InstanceProps) {
   return (
     <li>
-      <div class="bar">
-        <span>
-          <Who of={of} /> {isUnresponsive && <Unresponsive />}
-        </span>
-        {isUnresponsive && (
-          <button
-            aria-label={`Release all locks of ${whoOf(of)}`}
-            onClick={() => ask(releaseAllOf(of))}
-          >
-            Release all…
-          </button>
-        )}
-      </div>
+      <span>
+        <Who of={of} /> {isUnresponsive && <Unresponsive />}
+      </span>
       <span class="quiet" title={of.seenAt}>
         {of.version !== undefined && `version ${of.version} · `}
         up {span(now() - Date.parse(of.startedAt))}

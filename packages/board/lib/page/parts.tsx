@@ -1,14 +1,21 @@
 import type { ComponentChildren } from 'preact';
-import { hrefOfKey } from './address.js';
+import { hrefOfInstance, hrefOfKey } from './address.js';
 import type { Instance, Origin, Snapshot } from './answers.js';
+
+const RUNBOOK = 'https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/docs/operations.md';
+
+/** A section of the runbook. */
+export const runbook = (section: string): string => `${RUNBOOK}#${section}`;
 
 /** An application on a host, by its process. */
 export function Who({ of }: { readonly of: Instance | undefined }) {
   if (of === undefined) return <span class="quiet">not known</span>;
   return (
     <span class="who">
-      {of.application}
-      {of.service !== undefined && ` (${of.service})`}{' '}
+      <a href={hrefOfInstance(of.id)}>
+        {of.application}
+        {of.service !== undefined && ` (${of.service})`}
+      </a>{' '}
       <span class="quiet">
         {of.host} · pid {of.pid}
       </span>
@@ -28,7 +35,27 @@ export function Tag({ bad, children }: { readonly bad?: boolean; children: Compo
 }
 
 /** Beside a process that appears to be frozen, cut off or dead. */
-export const Unresponsive = () => <Tag bad>unresponsive</Tag>;
+export const Unresponsive = () => (
+  <a href={runbook('an-instance-is-frozen-or-dead')}>
+    <Tag bad>unresponsive</Tag>
+  </a>
+);
+
+/** What the command line prints, too: what to do about such a process. */
+export function NextStep({ of }: { readonly of: Instance }) {
+  return (
+    <div class="next">
+      <p>
+        On {of.host}, find out whether it is stopped (the state begins with T), dead (nothing, or
+        Z), or busy:
+      </p>
+      <code>ps -o stat=,lstart=,args= -p {of.pid}</code>
+      <p>If it is stopped, its work may continue: kill it, and then release its keys.</p>
+      <code>kill -9 {of.pid}</code>
+      <p class="quiet">Instance id {of.id}</p>
+    </div>
+  );
+}
 
 export const KeyLink = ({ of }: { readonly of: string }) => (
   <a class="key" href={hrefOfKey(of)} title={of}>
@@ -58,13 +85,9 @@ export function Panel({ id, title, note, actions, children }: PanelProps) {
   );
 }
 
-/** The ids of the instances that have not reported for a while, or did not reply just now. */
-export const unresponsiveIn = ({ instances = [], hot }: Snapshot): ReadonlySet<string> =>
-  new Set(
-    [...instances.filter((each) => each.isUnresponsive), ...(hot?.unresponsive ?? [])].map(
-      ({ id }) => id,
-    ),
-  );
+/** Whether an instance has not reported for a while, or did not reply just now. */
+export const isSilent = ({ unresponsive }: Snapshot, { id }: Instance): boolean =>
+  unresponsive.includes(id);
 
 export const count = (number: number, one: string, many = `${one}s`): string =>
   `${number} ${number === 1 ? one : many}`;

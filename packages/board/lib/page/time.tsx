@@ -37,18 +37,15 @@ export function duration(ms: number): string {
   return ms < 10_000 ? `${(ms / 1_000).toFixed(1)} s` : span(ms);
 }
 
-/** The time of today, or date and time. */
-function exact(at: Date): string {
-  const isToday = at.toDateString() === new Date(now()).toDateString();
-  return isToday ? at.toLocaleTimeString() : at.toLocaleString();
-}
+/** `2026-11-27 03:12:07 UTC`, as the command line prints it. */
+export const exact = (at: string): string => `${at.slice(0, 10)} ${at.slice(11, 19)} UTC`;
 
 /** How long ago, and when. */
 export function Since({ at }: { readonly at: string | undefined }) {
   if (at === undefined) return <span class="quiet">not known</span>;
   return (
     <time dateTime={at} title={at}>
-      {span(now() - Date.parse(at))} <span class="quiet exact">{exact(new Date(at))}</span>
+      {span(now() - Date.parse(at))} <span class="quiet exact">{exact(at)}</span>
     </time>
   );
 }
@@ -57,7 +54,7 @@ export function Since({ at }: { readonly at: string | undefined }) {
 export function At({ at }: { readonly at: string }) {
   return (
     <time dateTime={at} title={at} class="quiet">
-      {exact(new Date(at))} · {span(now() - Date.parse(at))} ago
+      {exact(at)} · {span(now() - Date.parse(at))} ago
     </time>
   );
 }

@@ -1,0 +1,44 @@
+import { LockStoreUnavailableError } from 'nestjs-holdfast';
+import type { InterventionRequest, LockAdmin, SeenLock } from 'nestjs-holdfast/admin';
+
+export interface SeveralOutcome {
+  readonly status: 'done';
+  readonly keys: readonly string[];
+  /** Keys that were free already. */
+  readonly nothing: readonly string[];
+  /** Keys that other holders have by now. */
+  readonly refused: readonly string[];
+  /** Keys whose release Redis did not confirm. */
+  readonly unconfirmed: readonly string[];
+  readonly notRecorded?: string;
+}
+
+/** One after the other. Each is an entry of the audit log. */
+export async function releaseSeveral(
+  admin: LockAdmin,
+  locks: readonly SeenLock[],
+  why: InterventionRequest,
+): Promise<SeveralOutcome> {
+  const keys: string[] = [];
+  const nothing: string[] = [];
+  const refused: string[] = [];
+  const unconfirmed: string[] = [];
+  let notRecorded: string | undefined;
+  for (const lock of locks) {
+    try {
+      const outcome = await admin.release(lock, why);
+      if (outcome.status === 'nothing') nothing.push(lock.key);
+      else if (outcome.status === 'refused') refused.push(lock.key);
+      else {
+        keys.push(...outcome.keys);
+        unconfirmed.push(...(outcome.unconfirmed ?? []));
+        notRecorded ??= outcome.notRecorded;
+      }
+    } catch (error) {
+      if (!(error instanceof LockStoreUnavailableError)) throw error;
+      unconfirmed.push(lock.key);
+    }
+  }
+  const facts = { keys, nothing, refused, unconfirmed };
+  return { status: 'done', ...facts, ...(notRecorded !== undefined && { notRecorded }) };
+}
