@@ -155,6 +155,7 @@ export class LockAdmin {
     return {
       keys: hottest(found, limit).map(hotKey),
       waiting: longestWaitedFor(found, limit).map(hotKey),
+      callers: all.reduce((sum, { callers = 0 }) => sum + callers, 0),
       hour: hour.map(({ minute, ...counts }) => ({ at: new Date(minute * 60_000), ...counts })),
       unresponsive: unresponsiveOf(instances, answers, now.wallMs),
     };

@@ -244,6 +244,8 @@ export interface HotKeys {
   readonly keys: readonly HotKey[];
   /** Keys that callers wait for now; the longest wait first. A key that is stuck is among the first. */
   readonly waiting: readonly HotKey[];
+  /** How many callers wait now, for all keys together. */
+  readonly callers: number;
   /** The last 60 minutes, the oldest first. */
   readonly hour: readonly ActivityMinute[];
   /** Instances that did not reply: their share is missing. */

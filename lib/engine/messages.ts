@@ -48,6 +48,8 @@ export interface Answer {
   readonly past?: readonly PastFacts[];
   /** What it did in the last hour. */
   readonly minutes?: readonly Minute[];
+  /** How many callers wait now. */
+  readonly callers?: number;
   readonly hot?: readonly Contended[];
   /** What became of the leases that were to end, in their order. */
   readonly endings?: readonly LeaseEnding[];
@@ -152,6 +154,7 @@ const isAnswer = objectOf({
   waits: maybe(listOf(isWait)),
   past: maybe(listOf(isPast)),
   minutes: maybe(listOf(isMinute)),
+  callers: maybe(isNumber),
   hot: maybe(listOf(isContended)),
   endings: maybe(listOf(oneOf(...ENDINGS))),
 });

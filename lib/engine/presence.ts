@@ -291,8 +291,9 @@ export class Presence {
     const { keeper, queue, scheduler } = this.#deps;
     if (question.about === 'hot') {
       this.#countHour();
-      const hot = queue.contention.hottest(MOST_HOT, queue.waiting);
-      return { hot, minutes: queue.lastHour.minutes };
+      const { waiting, contention, lastHour } = queue;
+      const hot = contention.hottest(MOST_HOT, waiting);
+      return { hot, minutes: lastHour.minutes, callers: waiting.length };
     }
     if (question.about === 'end') {
       const { leases, intervention, replaceWaitMs } = question;

@@ -488,7 +488,8 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
       const later = await other.acquire(busy);
       const last = one.acquire(busy, { wait: 60_000 });
       await eventually(async () => (await admin.hot()).waiting.length === 2);
-      const { keys, waiting, hour } = await admin.hot();
+      const { keys, waiting, hour, callers } = await admin.hot();
+      expect(callers).toBe(3);
       expect(waiting).toMatchObject([
         { key: stuck, waiting: 2, since: expect.any(Date) },
         { key: busy, waiting: 1 },

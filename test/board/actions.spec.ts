@@ -57,17 +57,47 @@ describe.each(ADAPTERS)('the actions of the page on %s', (adapter) => {
     expect(lock.isHeld).toBe(true);
   });
 
-  it('release the locks of an instance', async () => {
+  it('leave the locks of an instance that replies', async () => {
     const { app, post, locks, url } = await startBoard({ adapter });
-    const held = [await locks.acquire('a'), await locks.acquire('b')];
+    const lock = await locks.acquire('a');
     const [instance] = await adminOf(app).instances();
-    const body = { id: instance?.id, isUnresponsive: false, reason: 'its machine burnt' };
-    const { body: answer } = await post('/locks/api/release-instance', body, {
+    const body = { id: instance?.id, reason: 'its machine burnt' };
+    const answer = await post('/locks/api/release-instance', body, { headers: fromPage(url) });
+    expect(answer).toMatchObject({ status: 409, body: { status: 'refused' } });
+    expect(lock.isHeld).toBe(true);
+    expect(await adminOf(app).audit()).toEqual([]);
+  });
+
+  it('release several keys for one reason, and none that another holder has by now', async () => {
+    const { app, post, locks, url } = await startBoard({ adapter });
+    const held = await Promise.all(['a', 'b', 'c'].map((key) => locks.acquire(key)));
+    const seen = await Promise.all(['a', 'b', 'c'].map((key) => adminOf(app).describe(key)));
+    await held[1]!.release();
+    await held[2]!.release();
+    const later = await locks.acquire('c');
+    const body = { locks: seen, reason: 'a bad deploy' };
+    const { body: answer } = await post('/locks/api/release-several', body, {
       headers: fromPage(url),
     });
-    expect(answer).toEqual({ status: 'done', keys: ['a', 'b'] });
-    for (const { signal } of held) expect(signal.aborted).toBe(true);
-    expect(await adminOf(app).audit()).toMatchObject([{ by: 'board' }]);
+    expect(answer).toEqual({
+      ...{ status: 'done', keys: ['a'], nothing: ['b'], refused: ['c'], unconfirmed: [] },
+    });
+    expect([held[0]!.signal.aborted, later.isHeld]).toEqual([true, true]);
+    expect(await adminOf(app).audit()).toMatchObject([{ keys: ['a'], reason: 'a bad deploy' }]);
+    for (const wrong of [
+      undefined,
+      [],
+      'a',
+      [{ key: 'a' }],
+      Array.from({ length: 201 }, () => ({ key: 'a', holders: [] })),
+    ])
+      expect(
+        await post(
+          '/locks/api/release-several',
+          { locks: wrong, reason: 'why' },
+          { headers: fromPage(url) },
+        ),
+      ).toMatchObject({ status: 400 });
   });
 
   it('forget work that was done once', async () => {
@@ -142,8 +172,7 @@ describe.each(ADAPTERS)('the actions of the page on %s', (adapter) => {
     ];
     const refused: readonly (readonly [string, unknown])[] = [
       ...release.map((body) => ['release', body] as const),
-      ['release-instance', { id: 'a', ...WHY }],
-      ['release-instance', { id: 'a', isUnresponsive: 'yes', ...WHY }],
+      ['release-instance', { id: 7, ...WHY }],
       ['forget-once', { key, ...WHY }],
       ['forget-once', { key, once: { state: 'done' }, ...WHY }],
       ['forget-once', { key, once: { state: 1, attempts: 1 }, ...WHY }],

@@ -2,11 +2,11 @@ import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from '@jest/globals';
 import { Subject, type Observable } from 'rxjs';
 import { streamTo } from '../../packages/board/lib/event-stream.js';
-import { eventually } from '../support/eventually.js';
+import type { Look } from '../../packages/board/lib/live.js';
 
 describe('a stream of events', () => {
   /** As much of a response of Node as is used. */
-  function stageResponse(data: Observable<object>, contentOfEvent?: (event: object) => unknown) {
+  function stageResponse(looks: Observable<Look>) {
     const written: string[] = [];
     const calls: unknown[][] = [];
     const response = {
@@ -19,21 +19,25 @@ describe('a stream of events', () => {
       removeEventListener: () => undefined,
     };
     const closing = new Subject<void>();
-    const events = { name: 'key', data, ...(contentOfEvent && { contentOf: contentOfEvent }) };
-    streamTo(response as unknown as ServerResponse, events, { 'X-Ours': 'yes' }, closing);
+    streamTo(
+      response as unknown as ServerResponse,
+      { name: 'key', looks },
+      { 'X-Ours': 'yes' },
+      closing,
+    );
     return { written, calls, closing, response };
   }
-  const event = (data: object): string => `event: key\ndata: ${JSON.stringify(data)}\n\n`;
+  const at = new Date(0);
+  const look = (content: string): Look => ({ at, text: `{"what":"${content}"}`, content });
+  const event = (content: string): string => `event: key\ndata: ${look(content).text}\n\n`;
+  const START = 'retry: 1000\n\n';
 
-  it('writes what is new, until the application closes', async () => {
-    const source = new Subject<object>();
-    const contentOfEvent = (given: object): unknown => (given as { what: number }).what;
-    const { written, calls, closing, response } = stageResponse(source, contentOfEvent);
-    for (const given of [{ what: 1 }, { what: 1, at: 2 }, { what: 2 }, { what: 1 }])
-      source.next(given);
-    await eventually(() => written.length === 4);
-    const beat = 'retry: 1000\nevent: beat\ndata: {}\n\n';
-    expect(written).toEqual([event({ what: 1 }), event({ what: 2 }), event({ what: 1 }), beat]);
+  it('writes what is new, and when it looked, until the application closes', () => {
+    const source = new Subject<Look>();
+    const { written, calls, closing, response } = stageResponse(source);
+    for (const content of ['1', '1', '2', '1']) source.next(look(content));
+    const beat = 'event: beat\ndata: {"at":"1970-01-01T00:00:00.000Z"}\n\n';
+    expect(written).toEqual([START, event('1'), beat, event('2'), event('1')]);
     expect(response.shouldKeepAlive).toBe(false);
     expect(calls).toEqual([
       [
@@ -48,24 +52,24 @@ describe('a stream of events', () => {
     ]);
     closing.next();
     expect(calls.at(-1)).toEqual(['end']);
-    source.next({ what: 9 });
-    expect(written).toHaveLength(4);
+    source.next(look('9'));
+    expect(written).toHaveLength(5);
   });
 
   it('ends where its data fail, and is cut where nobody reads it', () => {
-    const source = new Subject<object>();
+    const source = new Subject<Look>();
     const { calls, written } = stageResponse(source);
     source.error(new Error('no data'));
     expect(calls.at(-1)).toEqual(['end']);
-    expect(written).toEqual([]);
+    expect(written).toEqual([START]);
 
-    const other = new Subject<object>();
+    const other = new Subject<Look>();
     const unread = stageResponse(other);
     unread.response.writableLength = 1_000_000;
-    other.next({});
+    other.next(look('1'));
     expect(unread.calls).toHaveLength(1);
     unread.response.writableLength = 1_000_001;
-    other.next({ more: true });
+    other.next(look('2'));
     expect(unread.calls.at(-1)).toEqual(['destroy']);
     unread.closing.next();
   });

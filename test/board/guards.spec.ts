@@ -14,10 +14,12 @@ const READS = [
   '/locks/',
   '/locks/assets/page.js',
   '/locks/assets/page.css',
-  '/locks/api/stream?prefix=',
+  '/locks/api/stream',
   '/locks/api/stream?key=order:42',
 ];
-const ACTIONS = ['release', 'release-instance', 'forget-once'].map((name) => `/locks/api/${name}`);
+const ACTIONS = ['release', 'release-several', 'release-instance', 'forget-once'].map(
+  (name) => `/locks/api/${name}`,
+);
 const BODY = { key: 'order:42', holders: [], id: 'x', reason: 'stuck' };
 
 /** What a guard needs, in a module of its own. */
@@ -121,7 +123,7 @@ describe.each(ADAPTERS)('on %s', (adapter) => {
   it('everybody may where the options say so', async () => {
     const { url } = await startBoard({ adapter, board: { unguarded: true } });
     const client = new EventClient();
-    expect(await client.open(`${url}/locks/api/stream?prefix=`)).toBe(200);
+    expect(await client.open(`${url}/locks/api/stream`)).toBe(200);
     client.close();
   });
 });

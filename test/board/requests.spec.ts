@@ -3,9 +3,9 @@ import { BadRequestException, ForbiddenException, type ExecutionContext } from '
 import {
   operatorOf,
   OwnPageGuard,
-  queryText,
   SameOriginGuard,
   textOf,
+  viewIn,
   type BoardRequest,
 } from '../../packages/board/lib/requests.js';
 
@@ -93,11 +93,23 @@ describe('a text of the body', () => {
   });
 });
 
-describe('the prefix of the query', () => {
-  it('is a text, and is cut where it is longer than any key', () => {
-    expect(queryText('order:')).toBe('order:');
-    expect(queryText('x'.repeat(2_000))).toBe('x'.repeat(1_024));
-    for (const none of [undefined, ['a'], 1]) expect(queryText(none)).toBe('');
+describe('the view that a query asks for', () => {
+  const all = { search: '', filter: 'all', sort: 'waiting', page: 1, instance: '' };
+
+  it('is what the query says', () => {
+    const view = { search: 'order:', filter: 'detached', sort: 'key', page: 3, instance: 'x' };
+    expect(viewIn({ ...view, page: '3' })).toEqual(view);
+    expect(viewIn({ search: 'x'.repeat(2_000) }).search).toBe('x'.repeat(1_024));
+  });
+
+  it.each<Record<string, unknown>>([
+    {},
+    { search: ['a'], filter: 'none', sort: 1, page: '0', instance: 7 },
+    { page: '1.5' },
+    { page: '-1' },
+    { page: 'x' },
+  ])('is all keys for %j', (query) => {
+    expect(viewIn(query)).toEqual(all);
   });
 });
 

@@ -316,7 +316,7 @@ describe('top', () => {
 
   it('is a table', async () => {
     const refused = { key: 'b', waitedMs: 0, waits: 0, refusals: 7, waiting: 0 };
-    const hot = { waiting: [], hour: [], unresponsive: [] };
+    const hot = { waiting: [], callers: 0, hour: [], unresponsive: [] };
     expect(await shown({ keys: [WAITED, refused], ...hot })).toEqual({
       code: 0,
       stdout: [
@@ -332,7 +332,7 @@ describe('top', () => {
 
   it('says whose share is missing', async () => {
     const unresponsive = [instance(), instance({ host: 'web-4' })];
-    const { stdout } = await shown({ keys: [], waiting: [], hour: [], unresponsive });
+    const { stdout } = await shown({ keys: [], waiting: [], callers: 0, hour: [], unresponsive });
     expect(stdout).toBe(
       'No caller waited or was refused in the last 5 minutes.\n\n' +
         `The share of 2 unresponsive instances is missing: ${NAME}; orders 1.4.2 on web-4, pid 4711\n`,

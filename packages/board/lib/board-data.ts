@@ -71,7 +71,7 @@ export class BoardData {
     const rows = rowsOf(found.value?.rows ?? [], surroundings);
     // What the processes say is newer than what a search of the store has found.
     const urgent = [...rows.filter(({ isStuck }) => isStuck), ...rowsOf(waitedFor, surroundings)];
-    const callers = surroundings.waiting.reduce((sum, { waiting }) => sum + waiting, 0);
+    const callers = hot?.callers ?? 0;
     const isKnown = problem === undefined && found.value !== undefined;
     return {
       ...{ at, status, instances, audit, hot: hot?.keys.slice(0, MOST_HOT), hour: hot?.hour },

@@ -5,7 +5,7 @@ import type { Found } from './inventory.js';
 /** How many keys a page of the table has. */
 export const ROWS_A_PAGE = 50;
 
-const MOST_ATTENTION = 10;
+const MOST_ATTENTION = 6;
 
 /** A shorter wait is nothing to look at. */
 const LONG_WAIT_MS = 5_000;

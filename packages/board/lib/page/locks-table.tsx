@@ -3,7 +3,7 @@ import type { View } from '../board.types.js';
 import { show } from './address.js';
 import type { Instance, Row } from './answers.js';
 import { count, KeyLink, Tag, Unresponsive, Who } from './parts.js';
-import { Since } from './time.js';
+import { exact, now, Since, span } from './time.js';
 
 const COLUMNS = {
   key: { label: 'Key', direction: 'ascending' },
@@ -153,7 +153,10 @@ function Waits({ of: { waiting, callers = 0, waitingSince } }: { readonly of: Ro
       {callers > 0 && waiting > 0 && ` in ${processes}`}
       {waitingSince !== undefined && (
         <span class="line">
-          for <Since at={waitingSince} />
+          for{' '}
+          <time dateTime={waitingSince} title={exact(waitingSince)}>
+            {span(now() - Date.parse(waitingSince))}
+          </time>
         </span>
       )}
     </>
