@@ -572,7 +572,8 @@ export class LockEngine<Token extends number | undefined = number> {
       // A leader may well outlive the section that it is made in.
       open: (signal) =>
         this.#granting.open(key, options, {
-          ...{ ...from, signal, isLeading: true, parent: Section.current() },
+          ...{ ...from, signal, isCandidate: true },
+          parent: Section.current(),
         }),
       othersWait: async () => {
         const [found] = await store.admin.look([key]);

@@ -5,6 +5,7 @@ import type { Lease } from '../lease/lease.js';
 import { callFacts } from '../lease/lock-request.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Log } from '../observe/log.js';
+import type { Caller } from '../queue/caller.js';
 import type { LockQueue } from '../queue/lock-queue.js';
 import type { LeaderInfo } from '../leader/lead.js';
 import type { AdminStore, FoundHolder, FoundInstance, RecordedHold } from '../store/admin-store.js';
@@ -222,9 +223,15 @@ export class Presence {
     this.#cancelNext = scheduler.runtime.setTimer(again, REPORT_MS, 'background');
   }
 
+  /** A candidate for a leadership may wait forever: nobody has to look at that. */
+  #waiting(): readonly Caller[] {
+    return this.#deps.queue.waiting.filter(({ request }) => request.isCandidate !== true);
+  }
+
   #countHour(): void {
     const { keeper, queue, scheduler } = this.#deps;
-    queue.lastHour.saw(keeper.leases.length, queue.waiting.length, scheduler.runtime.now());
+    const waiting = this.#waiting().length;
+    queue.lastHour.saw(keeper.leases.length, waiting, scheduler.runtime.now());
   }
 
   async #write(machine: Machine): Promise<void> {
@@ -291,7 +298,8 @@ export class Presence {
     const { keeper, queue, scheduler } = this.#deps;
     if (question.about === 'hot') {
       this.#countHour();
-      const { waiting, contention, lastHour } = queue;
+      const { contention, lastHour } = queue;
+      const waiting = this.#waiting();
       const hot = contention.hottest(MOST_HOT, waiting);
       return { hot, minutes: lastHour.minutes, callers: waiting.length };
     }
@@ -354,7 +362,7 @@ const holdOf = (lease: Lease, now: Instant): RecordedHold => ({
   ...callFacts(lease.request),
   leaseId: leaseIdOf(lease.token),
   sinceMs: Math.round(now.wallMs - lease.heldForMs(now)),
-  ...(lease.request.isLeading && { isLeading: true }),
+  ...(lease.request.isCandidate && { isLeading: true }),
 });
 
 /** Without what is not known. */

@@ -40,8 +40,8 @@ export interface CallOrigin {
   readonly signal?: AbortSignal | undefined;
   /** The limit of the key may change while it is held: the store is asked who is next. */
   readonly isAdjustable?: boolean | undefined;
-  /** It is a candidate for a leadership. */
-  readonly isLeading?: boolean | undefined;
+  /** The caller competes for a leadership. */
+  readonly isCandidate?: true | undefined;
 }
 
 /** A call for a lock, from its options to the end of the lease that it is granted. */
@@ -52,7 +52,7 @@ export class LockRequest {
   readonly site: CallSite | undefined;
   readonly signal: AbortSignal | undefined;
   readonly isAdjustable: boolean;
-  readonly isLeading: boolean;
+  readonly isCandidate: true | undefined;
   /** What diagnostics channels publish of the call while they have subscribers. */
   observed: AcquireContext | undefined;
 
@@ -63,13 +63,20 @@ export class LockRequest {
     this.site = from.site;
     this.signal = from.signal ?? options.signal;
     this.isAdjustable = from.isAdjustable === true;
-    this.isLeading = from.isLeading === true;
+    this.isCandidate = from.isCandidate;
   }
 
   /** For events and traces: built when a subscriber exists. */
   get subject(): LockSubject {
+    const { keys, isCandidate } = this;
     const { mode, places } = this.options;
-    return { keys: this.keys, mode, ...(places > 1 && { places }), ...this.origin };
+    return {
+      keys,
+      mode,
+      ...(places > 1 && { places }),
+      ...(isCandidate && { isCandidate }),
+      ...this.origin,
+    };
   }
 
   /** Whether the keys may be granted to another caller as soon as the holder is done with them. */

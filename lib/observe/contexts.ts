@@ -13,6 +13,8 @@ export interface LockSubject {
   readonly template?: string | undefined;
   /** `OrdersService.pay`; missing for a lock by hand. */
   readonly method?: string | undefined;
+  /** The call competes for a leadership (`lead`, `@Leader`); missing for all others. */
+  readonly isCandidate?: true | undefined;
 }
 
 /**

@@ -5,20 +5,20 @@ import { systemRuntime } from '../time/runtime.js';
 import type { AcquireContext, HoldContext, LockSubject } from './contexts.js';
 import type { LockEvents } from './lock-events.js';
 import {
+  addressIn,
+  isOfNodes,
   METRICS,
   SubjectLabels,
   type AddedMetric,
   type Labels,
+  type LockMetric,
   type ReadMetric,
+  type Value,
 } from './metrics.js';
+import { readNodes } from './nodes.js';
 
 /** Records a value of a metric. Durations are in seconds. */
 export type AddValue = (value: number, labels: Labels) => void;
-
-interface Value {
-  value: number;
-  readonly labels: Labels;
-}
 
 /** When each trace began, in ms. */
 type Begun<Context> = BriefMap<Context, number>;
@@ -29,7 +29,7 @@ export class MetricsFeed {
   readonly #asking: Begun<AcquireContext> = new BriefMap();
   readonly #holds: Begun<HoldContext> = new BriefMap();
   /** What was read before, by metric and labels. */
-  readonly #values = new Map<ReadMetric, Map<string, Value>>();
+  readonly #values = new Map<LockMetric, Map<string, Value>>();
   readonly #stops: (() => void)[];
 
   /** @param record makes the function that records values of a metric */
@@ -66,9 +66,9 @@ export class MetricsFeed {
         },
       }),
       watch(REQUEST, {
-        asyncEnd: ({ operation, node, durationMs = 0 }) => {
-          const of = { 'holdfast.operation': operation, ...addressIn(node) };
-          storeRequestDuration(durationMs / 1_000, of);
+        asyncEnd: ({ operation, node, outcome = 'error', durationMs = 0 }) => {
+          const of = { 'holdfast.operation': operation, 'holdfast.outcome': outcome };
+          storeRequestDuration(durationMs / 1_000, { ...of, ...addressIn(node) });
         },
       }),
     ];
@@ -80,7 +80,7 @@ export class MetricsFeed {
     const onceAttempts = record('onceAttempts');
     const onOnce = (message: unknown): void => {
       const event = message as LockEvents['onceAttempt'];
-      if (event.phase !== 'ended') return;
+      if (event.phase === 'began') return;
       const { 'holdfast.key.template': template = '' } = labels.of(event);
       onceAttempts(1, { 'holdfast.key.template': template, 'holdfast.outcome': event.outcome });
     };
@@ -94,23 +94,27 @@ export class MetricsFeed {
   }
 
   /** The values of a metric now. Labels that had one before have 0 if nothing is left of them. */
-  read(id: ReadMetric): readonly Readonly<Value>[] {
+  read(id: ReadMetric): readonly Value[] {
+    return isOfNodes(id) ? readNodes(id) : this.#readLocks(id);
+  }
+
+  #readLocks(id: LockMetric): readonly Value[] {
     const values = this.#values.get(id) ?? new Map<string, Value>();
     this.#values.set(id, values);
-    for (const each of values.values()) each.value = 0;
+    for (const [name, { labels }] of values) values.set(name, { value: 0, labels });
     const now = systemRuntime.now().monotonicMs;
     const isAge = METRICS[id].kind === 'gauge';
     for (const [subject, begunMs] of this.#subjectsOf(id)) {
       const labels = this.#labels.of(subject);
       const name = JSON.stringify(labels);
-      const known = values.get(name) ?? { value: 0, labels };
-      values.set(name, known);
-      known.value = isAge ? Math.max(known.value, (now - begunMs) / 1_000) : known.value + 1;
+      const before = values.get(name)?.value ?? 0;
+      const value = isAge ? Math.max(before, (now - begunMs) / 1_000) : before + 1;
+      values.set(name, { value, labels });
     }
     return [...values.values()];
   }
 
-  *#subjectsOf(id: ReadMetric): Generator<readonly [LockSubject, number]> {
+  *#subjectsOf(id: LockMetric): Generator<readonly [LockSubject, number]> {
     if (id === 'lockActive' || id === 'lockOldest') yield* this.#holds;
     else for (const entry of this.#asking) if (entry[0].hasWaited) yield entry;
   }
@@ -137,14 +141,5 @@ export function watch<Context extends object>(
   channel.subscribe(subscribers);
   return () => {
     channel.unsubscribe(subscribers);
-  };
-}
-
-/** `host:port`; of a Cluster its nodes. */
-function addressIn(node: string): Labels {
-  const [, address, port] = /^([^,\s]+):(\d+)$/.exec(node) ?? [];
-  return {
-    'server.address': address ?? node,
-    'server.port': port === undefined ? '' : Number(port),
   };
 }

@@ -58,7 +58,7 @@ export interface LockEvents<Token extends number | undefined = number> {
    * detects it emits the event once for each difference, and logs a warning.
    */
   readonly limitMismatch: LockSubject & { readonly limit: number; readonly otherLimit: number };
-  /** An attempt of `runOnce` or `@RunOnce` began or ended. */
+  /** An attempt of `runOnce` or `@RunOnce` began or ended, or was refused because none is left. */
   readonly onceAttempt: LockSubject & OnceProgress;
   /** @deprecated `handedOff` is its name now. The next minor version removes this one. */
   readonly handedOn: LockEvents<Token>['handedOff'];
@@ -71,13 +71,16 @@ export interface LockEvents<Token extends number | undefined = number> {
 /** The progress of an attempt. */
 export type OnceProgress =
   | { readonly phase: 'began'; readonly attempt: number }
-  | { readonly phase: 'ended'; readonly attempt: number; readonly outcome: OnceEnding };
+  | { readonly phase: 'ended'; readonly attempt: number; readonly outcome: OnceEnding }
+  /** No attempt is left: `attempt` of them failed, or their processes died. */
+  | { readonly phase: 'refused'; readonly attempt: number; readonly outcome: 'exhausted' };
 
 /**
- * How an attempt ended. `'final'`: it threw a `NonRetryableError`. `'superseded'`: it had lost its lock, and another attempt
- * decides.
+ * How an attempt ended. `'exhausted'`: it failed, and was the last one. `'final'`: it threw a `NonRetryableError`.
+ * `'superseded'`: it had lost its lock, and another attempt decides.
  */
-export type OnceEnding = 'completed' | 'failed' | 'final' | 'superseded' | 'unavailable';
+export type OnceEnding =
+  'completed' | 'failed' | 'exhausted' | 'final' | 'superseded' | 'unavailable';
 
 export type LockEventName = keyof LockEvents;
 export type FormerEventName = 'handedOn' | 'limitsDiffer' | 'once';

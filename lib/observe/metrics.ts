@@ -7,10 +7,16 @@ export type Label =
   | 'holdfast.outcome'
   | 'holdfast.reason'
   | 'holdfast.operation'
+  | 'holdfast.problem'
   | 'server.address'
   | 'server.port';
 
 export type Labels = Partial<Record<Label, string | number>>;
+
+export interface Value {
+  readonly value: number;
+  readonly labels: Labels;
+}
 
 export interface Metric {
   /** The name in OpenTelemetry. In Prometheus it is `holdfast_acquire_duration_seconds`, for instance. */
@@ -100,8 +106,29 @@ export const METRICS = {
     kind: 'histogram',
     unit: 's',
     help: 'How long requests to Redis took, until the answer or the time limit.',
-    labels: ['holdfast.operation', 'server.address', 'server.port'],
+    labels: ['holdfast.operation', 'holdfast.outcome', 'server.address', 'server.port'],
     buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+  },
+  nodesMissing: {
+    name: 'holdfast.nodes.missing',
+    kind: 'gauge',
+    unit: '{node}',
+    help: 'How many more servers have to grant locks before this process can get one.',
+    labels: [],
+  },
+  nodeProblem: {
+    name: 'holdfast.node.problem',
+    kind: 'gauge',
+    unit: '{problem}',
+    help: 'Whether a server has a problem, as this process sees it: 1 or 0.',
+    labels: ['holdfast.problem', 'server.address', 'server.port'],
+  },
+  nodeClockOffset: {
+    name: 'holdfast.node.clock.offset',
+    kind: 'gauge',
+    unit: 's',
+    help: 'By how much the clock of a server is ahead of that of this machine, at least.',
+    labels: ['server.address', 'server.port'],
   },
 } as const satisfies Record<string, Metric>;
 
@@ -109,8 +136,15 @@ export type MetricId = keyof typeof METRICS;
 
 /** Metrics to which values are added, in contrast to those that are read. */
 export type AddedMetric = Exclude<MetricId, ReadMetric>;
-export const READ_METRICS = ['lockActive', 'waiterActive', 'lockOldest', 'waiterOldest'] as const;
-export type ReadMetric = (typeof READ_METRICS)[number];
+export type ReadMetric = LockMetric | NodeMetric;
+const LOCK_METRICS = ['lockActive', 'waiterActive', 'lockOldest', 'waiterOldest'] as const;
+export type LockMetric = (typeof LOCK_METRICS)[number];
+const NODE_METRICS = ['nodesMissing', 'nodeProblem', 'nodeClockOffset'] as const;
+export type NodeMetric = (typeof NODE_METRICS)[number];
+export const READ_METRICS = [...LOCK_METRICS, ...NODE_METRICS] as const;
+
+export const isOfNodes = (id: ReadMetric): id is NodeMetric =>
+  (NODE_METRICS as readonly string[]).includes(id);
 
 /** At most this many templates and methods have values of their own. */
 const MOST_VALUES = 200;
@@ -122,10 +156,10 @@ const OTHER = '_OTHER';
 export class SubjectLabels {
   readonly #known = new Set<string>();
 
-  of({ template, method, mode }: LockSubject): Labels {
+  of(subject: LockSubject): Labels {
     return {
-      'holdfast.key.template': this.#bounded(template ?? method),
-      'holdfast.mode': modeOf(mode),
+      'holdfast.key.template': this.#bounded(subject.template ?? subject.method),
+      'holdfast.mode': modeOf(subject),
     };
   }
 
@@ -137,6 +171,17 @@ export class SubjectLabels {
   }
 }
 
-/** A limit may be computed for each call, so it is not part of the label. */
-export const modeOf = (mode: LockSubject['mode']): string =>
-  mode.startsWith('limit') ? 'limit' : mode;
+/** A limit may be computed for each call, so it is not part of the label. The wait of a candidate is no fault, however long it is. */
+export function modeOf({ mode, isCandidate }: LockSubject): string {
+  if (isCandidate === true) return 'leader';
+  return mode.startsWith('limit') ? 'limit' : mode;
+}
+
+/** `host:port`; of a Cluster its nodes. */
+export function addressIn(node: string): Labels {
+  const [, address, port] = /^([^,\s]+):(\d+)$/.exec(node) ?? [];
+  return {
+    'server.address': address ?? node,
+    'server.port': port === undefined ? '' : Number(port),
+  };
+}

@@ -152,7 +152,11 @@ export class OnceRunner {
     try {
       const begun = await this.#begin(record, section.lock);
       if (begun.status === 'done') return doneElsewhere(begun);
-      if (begun.status === 'exhausted') return exhausted(begun);
+      if (begun.status === 'exhausted') {
+        const { attempts: attempt, status: outcome } = begun;
+        this.#report(section.lock, { phase: 'refused', attempt, outcome });
+        return exhausted(begun);
+      }
       record.keepAlive(begun.attempt);
       return await this.#perform(section, record, begun.attempt, work);
     } finally {
@@ -207,8 +211,9 @@ export class OnceRunner {
       await section.close();
       ends.unlink();
       if (done.status === 'rejected') {
-        outcome = done.reason instanceof NonRetryableError ? 'final' : 'failed';
-        await this.#end(record, lock, outcome, errorText(done.reason));
+        const end = done.reason instanceof NonRetryableError ? 'final' : 'failed';
+        outcome = end === 'failed' && context.isLastAttempt ? 'exhausted' : end;
+        await this.#end(record, lock, end, errorText(done.reason));
         throw done.reason;
       }
       const { value } = done;

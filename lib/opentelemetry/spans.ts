@@ -93,15 +93,12 @@ export function traceLocks(tracer: Tracer, withKeys: boolean): () => void {
   };
 }
 
-const attributesOf = (
-  { service, template, mode, method, keys }: LockSubject,
-  withKeys: boolean,
-): Attributes => ({
-  'holdfast.mode': modeOf(mode),
-  'holdfast.service': service,
-  'holdfast.key.template': template,
-  'holdfast.method': method,
-  'holdfast.keys': withKeys ? [...keys] : undefined,
+const attributesOf = (subject: LockSubject, withKeys: boolean): Attributes => ({
+  'holdfast.mode': modeOf(subject),
+  'holdfast.service': subject.service,
+  'holdfast.key.template': subject.template,
+  'holdfast.method': subject.method,
+  'holdfast.keys': withKeys ? [...subject.keys] : undefined,
 });
 
 /** The code of a lock error; else the name of the class. */

@@ -56,6 +56,7 @@ export function registerLockMetrics(options: LockMetricsOptions = {}): () => voi
     new Gauge({
       ...common(id),
       collect() {
+        this.reset();
         for (const { value, labels } of feed.read(id)) this.set(labelsIn(labels), value);
       },
     });

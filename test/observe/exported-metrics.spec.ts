@@ -5,6 +5,7 @@ import { register as globalRegister, Registry } from 'prom-client';
 import { observeWithOpenTelemetry } from 'nestjs-holdfast/opentelemetry';
 import { registerLockMetrics } from 'nestjs-holdfast/prometheus';
 import { ACQUIRE, EVENTS, HOLD, RENEW, REQUEST } from '../../lib/observe/channels.js';
+import type { RequestContext } from '../../lib/observe/contexts.js';
 import { METRICS } from '../../lib/observe/metrics.js';
 import { nameIn } from '../../lib/prometheus/names.js';
 import { metricsInMemory } from './metrics-in-memory.js';
@@ -31,7 +32,9 @@ async function publishAll(): Promise<void> {
   await ACQUIRE.tracePromise(async () => 1, ended);
   await HOLD.tracePromise(async () => 1, { ...hold, outcome: 'released', heldMs: 2_000 });
   await RENEW.tracePromise(async () => 1, { leases: [{ ...hold, outcome: 'renewed' }] });
-  const asked = { operation: 'acquire', node: 'localhost:6379', durationMs: 3 };
+  const asked: RequestContext = { operation: 'acquire', node: 'localhost:6379' };
+  asked.outcome = 'answered';
+  asked.durationMs = 3;
   await REQUEST.tracePromise(async () => 1, asked);
   EVENTS.lost.publish({ ...hold, reason: 'expired' });
 }
@@ -60,7 +63,7 @@ describe('the metrics of Prometheus', () => {
     for (const line of [
       'holdfast_acquire_duration_seconds_sum{template="order:<id>",mode="exclusive",outcome="granted"} 0.02',
       'holdfast_hold_duration_seconds_sum{template="order:<id>",mode="exclusive",outcome="released"} 2',
-      'holdfast_store_request_duration_seconds_sum{operation="acquire",server_address="localhost",server_port="6379"} 0.003',
+      'holdfast_store_request_duration_seconds_sum{operation="acquire",outcome="answered",server_address="localhost",server_port="6379"} 0.003',
       'holdfast_renewals_total{outcome="renewed"} 1',
       'holdfast_losses_total{template="order:<id>",reason="expired"} 1',
       'holdfast_lock_active{template="order:<id>",mode="exclusive"} 1',

@@ -86,4 +86,21 @@ describe('what is known of a server clock', () => {
     for (let sample = 0; sample < 200; sample += 1) exchange(clock, BASE_US, 1, 1);
     expect(clock.onArrivalUs()! - (nowMs * 1_000 + BASE_US)).toBeLessThan(2_000);
   });
+
+  it('is an offset only as far as that is sure: a slow answer is none', () => {
+    startAt(10_000);
+    const clock = new NodeClock({
+      ...CLOCK,
+      now: () => ({ monotonicMs: nowMs, wallMs: nowMs + 1_000 }),
+    });
+    const exact = 1_000_000;
+    expect(clock.offsetMs()).toBeUndefined();
+    exchange(clock, exact, 0, 900);
+    exchange(clock, exact, 900, 0);
+    expect(clock.offsetMs()).toBe(0);
+    exchange(clock, exact + 2_000_000, 1, 1);
+    expect(clock.offsetMs()).toBeCloseTo(1_999, 0);
+    for (let sample = 0; sample < 100; sample += 1) exchange(clock, exact - 2_000_000, 1, 1);
+    expect(clock.offsetMs()).toBeCloseTo(-1_999, 0);
+  });
 });

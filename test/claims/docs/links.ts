@@ -23,7 +23,7 @@ function leadsSomewhere(target: string, page: string, text: string, project: str
 }
 
 /** As GitHub makes them. */
-const anchorsOf = (text: string): ReadonlySet<string> =>
+export const anchorsOf = (text: string): ReadonlySet<string> =>
   new Set(
     [...text.replaceAll(/^```[^]*?^```$/gm, '').matchAll(HEADING)].map(({ groups }) =>
       (groups?.title ?? '')

@@ -40,6 +40,15 @@ export class NodeClock {
     return this.#offset && this.#nowUs() + this.#offset.least;
   }
 
+  /** By how many ms the server's clock is ahead of this machine's, at least; negative when it is behind, and 0 when it may be right. */
+  offsetMs(): number | undefined {
+    if (this.#offset === undefined) return undefined;
+    const { wallMs, monotonicMs } = this.#clock.now();
+    const ours = (wallMs - monotonicMs) * 1_000;
+    const { least, most } = this.#offset;
+    return (Math.max(0, least - ours) + Math.min(0, most - ours)) / 1_000;
+  }
+
   #nowUs(): number {
     return this.#clock.now().monotonicMs * 1_000;
   }

@@ -38,7 +38,7 @@ async function healthOf(server: Server, trial: NodeTrial, place: Place): Promise
     const problem = failed?.nodes[0]?.message;
     return { node, reachable: failed === undefined, quarantinedForMs: 0, problem };
   }
-  const { connection, options, runtime, twin } = server;
+  const { connection, options, runtime, twin, clock } = server;
   const { nodeTimeoutMs, restartGuard } = options;
   let latencyMs = 0;
   let clockOffsetMs = 0;
@@ -47,8 +47,11 @@ async function healthOf(server: Server, trial: NodeTrial, place: Place): Promise
     const [seconds, micros] = (await master.command('time')) as readonly unknown[];
     const receivedAt = runtime.now();
     latencyMs = receivedAt.monotonicMs - sentAt.monotonicMs;
-    clockOffsetMs =
-      Number(seconds) * 1_000 + Number(micros) / 1_000 - (receivedAt.wallMs - latencyMs / 2);
+    const serverUs = Number(seconds) * 1_000_000 + Number(micros);
+    // The masters of a Cluster have a clock each.
+    if (connection.client.kind === 'single')
+      clock.learn(serverUs, sentAt.monotonicMs, receivedAt.monotonicMs);
+    clockOffsetMs = serverUs / 1_000 - (receivedAt.wallMs - latencyMs / 2);
   });
   if (reply.status === 'unavailable') {
     return { node, reachable: false, quarantinedForMs: 0, problem: reply.nodes[0]?.message };

@@ -1,5 +1,11 @@
 import calculateSlot from 'cluster-key-slot';
 import type { Runtime } from '../../../time/runtime.js';
+import {
+  OPEN_STORES,
+  type NodeProblem,
+  type ObservedNode,
+  type ObservedStore,
+} from '../../../observe/nodes.js';
 import { Scheduler } from '../../../time/scheduler.js';
 import { CleanUp, type LeftOver } from '../../clean-up.js';
 import type {
@@ -39,7 +45,7 @@ const GIVE_BACK_MS = 1_000;
 const LEAVES_FOR_MS = 60_000;
 
 /** Locks on one Redis: standalone, behind Sentinel, or a Cluster, which takes several keys slot by slot. Its reply decides. */
-export class RedisStore extends Server implements LockStore {
+export class RedisStore extends Server implements LockStore, ObservedStore, ObservedNode {
   override readonly looks: NodeLooks = new NodeLooks(this);
   readonly admin = new RedisAdminStore([this]);
   readonly once: OnceStore = onceAt(this);
@@ -73,6 +79,30 @@ export class RedisStore extends Server implements LockStore {
     return this.isThere && this.watch.isWell;
   }
 
+  get nodes(): readonly ObservedNode[] {
+    return [this];
+  }
+
+  get nodesMissing(): number {
+    return this.isWell && !this.isSilent ? 0 : 1;
+  }
+
+  get problems(): Readonly<Record<NodeProblem, boolean>> {
+    const { connection, watch, inbox } = this;
+    const answers = this.isThere && !this.isSilent;
+    return {
+      unreachable: !answers && !connection.isRefused,
+      refusing: connection.isRefused || (answers && !watch.isWell && !watch.isQuarantined),
+      quarantined: answers && watch.isQuarantined,
+      'no-messages': answers && inbox.isDeaf,
+    };
+  }
+
+  get clockOffsetMs(): number | undefined {
+    // The masters of a Cluster have a clock each.
+    return this.connection.client.kind === 'single' ? this.clock.offsetMs() : undefined;
+  }
+
   /** The server owes an answer whose time is up. */
   get isSilent(): boolean {
     return this.connection.isSilent;
@@ -81,6 +111,7 @@ export class RedisStore extends Server implements LockStore {
   /** @throws LockConfigurationError for a server that is too old, and for options that make the restart guard impossible */
   async open(): Promise<void> {
     try {
+      OPEN_STORES.add(this);
       await openAll([this], this.options);
     } catch (error) {
       await this.close();
@@ -161,6 +192,7 @@ export class RedisStore extends Server implements LockStore {
 
   /** Waits for what is on its way there, and tries one last time. What is left at a node that does not answer expires. */
   async close(): Promise<void> {
+    OPEN_STORES.delete(this);
     const timeIsUp = new Promise<void>((resolve) => {
       this.scheduler.schedule(GIVE_BACK_MS, resolve);
     });

@@ -3,6 +3,7 @@ import { LockConfigurationError } from '../../../errors.js';
 import { BriefMap } from '../../../collections/brief-map.js';
 import { PendingTasks } from '../../../time/pending-tasks.js';
 import type { Runtime } from '../../../time/runtime.js';
+import { REQUEST } from '../../../observe/channels.js';
 import type { Scheduler } from '../../../time/scheduler.js';
 import { LONGEST_CLAIM_MS } from '../../claim.js';
 import type { LeaseReference, LinePlace, Unavailable } from '../../lock-store.js';
@@ -199,7 +200,7 @@ export abstract class Server implements ServerFacts {
     verb: Verb<Request, Answer>,
     request: NoInfer<Request> & Sending,
   ): Promise<Answer | Unavailable> {
-    const sentAt = this.#readsClock ? this.now() : undefined;
+    const sentAt = this.#sentAt();
     const { nodeTimeoutMs } = this.options;
     const { keys, ttlMs = nodeTimeoutMs, since, whileDown, durability } = request;
     const call = verb.encode(request, this);
@@ -222,7 +223,7 @@ export abstract class Server implements ServerFacts {
     request: NoInfer<Request>,
     ttlMs = Infinity,
   ): Promise<Answer | Unavailable | undefined> {
-    const sentAt = this.#readsClock ? this.now() : undefined;
+    const sentAt = this.#sentAt();
     return this.#shared.run(verb, verb.encode(request, this), ttlMs).then((reply) => {
       if (reply.status === 'answered') {
         const answer = verb.decode(reply.value, request);
@@ -285,6 +286,11 @@ export abstract class Server implements ServerFacts {
   #leftOf(limitMs: number, since: number | undefined): number {
     if (since === undefined) return limitMs;
     return Math.ceil(Math.max(limitMs - (this.now() - since), limitMs / 4));
+  }
+
+  /** `undefined`: no one asks what the server's clock shows. */
+  #sentAt(): number | undefined {
+    return this.#readsClock || REQUEST.hasSubscribers ? this.now() : undefined;
   }
 
   #learn(answer: { readonly clockUs?: number } | undefined, sentAt: number): void {

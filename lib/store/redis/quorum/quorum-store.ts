@@ -1,3 +1,4 @@
+import { OPEN_STORES, type ObservedNode, type ObservedStore } from '../../../observe/nodes.js';
 import type { Runtime } from '../../../time/runtime.js';
 import type {
   AcquireOutcome,
@@ -30,7 +31,7 @@ import { extendOutcome, mergedKey, releaseOutcome } from './votes.js';
  * Exclusive locks on a majority of independent Redis masters: Redlock (redis.io, "Distributed locks with Redis"), with fencing tokens that
  * hold across the majority.
  */
-export class QuorumStore implements LeaseStore, Pick<LockStore, 'admin'> {
+export class QuorumStore implements LeaseStore, Pick<LockStore, 'admin'>, ObservedStore {
   readonly isPlainFirst: boolean;
   readonly admin: RedisAdminStore;
   readonly #options: RedisNodeOptions;
@@ -73,6 +74,7 @@ export class QuorumStore implements LeaseStore, Pick<LockStore, 'admin'> {
     const problem = evenNumberProblem(this.#voters.length);
     if (problem !== undefined) this.#options.warn(problem);
     try {
+      OPEN_STORES.add(this);
       await openAll(this.#voters, this.#options);
       this.#members.expectDifferent('run');
     } catch (error) {
@@ -191,7 +193,19 @@ export class QuorumStore implements LeaseStore, Pick<LockStore, 'admin'> {
     };
   }
 
+  get nodes(): readonly ObservedNode[] {
+    return this.#voters;
+  }
+
+  get nodesMissing(): number {
+    const granting = this.#voters.filter(
+      ({ nodesMissing, twin }) => nodesMissing === 0 && twin === undefined,
+    );
+    return Math.max(0, this.#quorum - granting.length);
+  }
+
   async close(): Promise<void> {
+    OPEN_STORES.delete(this);
     await Promise.all(this.#voters.map((voter) => voter.close()));
     this.#subscriber.close();
   }

@@ -36,6 +36,7 @@ export class RedisInbox {
   #retry: Task | undefined;
   #attempt: Promise<boolean> | undefined;
   #isSubscribed = false;
+  #isWanted = false;
   /** How often something that was heard was heard no longer. */
   #losses = 0;
   /** The last attempt was answered with a no. */
@@ -74,6 +75,7 @@ export class RedisInbox {
   ): Promise<boolean> {
     this.#onMessage = onMessage;
     this.#onDeaf = onDeaf;
+    this.#isWanted = true;
     if (this.#isSubscribed) return true;
     this.#retry?.cancel();
     const open = await this.#subscribe();
@@ -88,6 +90,11 @@ export class RedisInbox {
 
   get isSubscribed(): boolean {
     return this.#isSubscribed;
+  }
+
+  /** Messages are asked for, and do not arrive. */
+  get isDeaf(): boolean {
+    return this.#isWanted && !this.#isSubscribed;
   }
 
   /** On which calls for keys of a slot come, once and for all; `undefined` where `listenAt` has to be called first. */
