@@ -9,6 +9,7 @@ import {
 import { MetricsFeed } from '../observe/feed.js';
 import { METRICS, READ_METRICS, type Metric, type ReadMetric } from '../observe/metrics.js';
 import { traceLocks } from './spans.js';
+import { VERSION } from './version.js';
 
 /** Options of `observeWithOpenTelemetry`. */
 export interface OpenTelemetryOptions {
@@ -35,8 +36,8 @@ const NAME = 'nestjs-holdfast';
  */
 export function observeWithOpenTelemetry(options: OpenTelemetryOptions = {}): () => void {
   const { tracerProvider = trace, meterProvider = metrics, keys = false } = options;
-  const stopSpans = traceLocks(tracerProvider.getTracer(NAME), keys);
-  const stopMetrics = meterLocks(meterProvider.getMeter(NAME));
+  const stopSpans = traceLocks(tracerProvider.getTracer(NAME, VERSION), keys);
+  const stopMetrics = meterLocks(meterProvider.getMeter(NAME, VERSION));
   return () => {
     stopSpans();
     stopMetrics();

@@ -55,8 +55,10 @@ export function traceLocks(tracer: Tracer, withKeys: boolean): () => void {
     if (withKeys) span.setAttributes({ 'holdfast.fencing_token': fencingToken });
     if (error !== undefined) {
       span.setAttribute('error.type', typeOf(error));
-      span.recordException(error instanceof Error ? error : inspect(error));
-      if (isFault) span.setStatus({ code: SpanStatusCode.ERROR });
+      if (isFault) {
+        span.recordException(error instanceof Error ? error : inspect(error));
+        span.setStatus({ code: SpanStatusCode.ERROR });
+      }
     }
     span.end();
   };
@@ -82,7 +84,9 @@ export function traceLocks(tracer: Tracer, withKeys: boolean): () => void {
         start('run', hold, before && [before]);
       },
       asyncEnd: (hold) => {
-        end(hold, { isFault: true, more: { 'holdfast.reason': hold.reason } });
+        // A refusal of another lock that ended the work is one of that lock's call.
+        const isFault = typeOf(hold.error) !== 'LOCK_NOT_ACQUIRED';
+        end(hold, { isFault, more: { 'holdfast.reason': hold.reason } });
       },
     }),
   ];

@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { ValueType } from '@opentelemetry/api';
 import { DataPointType } from '@opentelemetry/sdk-metrics';
@@ -11,6 +12,9 @@ import { nameIn } from '../../lib/prometheus/names.js';
 import { metricsInMemory } from './metrics-in-memory.js';
 
 const SUBJECT = { keys: ['order:42'], mode: 'exclusive', template: 'order:<id>' } as const;
+const { version } = createRequire(import.meta.url)('../../package.json') as {
+  readonly version: string;
+};
 const EVERY_METRIC = Object.values(METRICS);
 
 const stops: (() => unknown)[] = [];
@@ -108,7 +112,7 @@ describe('the metrics of OpenTelemetry', () => {
     const { exported } = observe();
     await publishAll();
     const { scope, metrics } = await exported();
-    expect(scope?.name).toBe('nestjs-holdfast');
+    expect(scope).toMatchObject({ name: 'nestjs-holdfast', version });
     const of = ({ name, unit, help }: (typeof METRICS)[keyof typeof METRICS]) => {
       const found = metrics.find(({ descriptor }) => descriptor.name === name);
       expect(found?.descriptor).toMatchObject({

@@ -138,6 +138,7 @@ describe('an application under contention', () => {
       'error.type': 'LOCK_NOT_ACQUIRED',
     });
     expect(refused?.status.code).toBe(0);
+    expect(refused?.events).toEqual([]);
     await post('/refund');
     const [failed] = spans('run refund');
     expect(failed?.attributes['error.type']).toBe('TypeError');

@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { context, SpanKind, SpanStatusCode, trace, type Span } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
@@ -11,6 +12,10 @@ import { LockNotAcquiredError } from 'nestjs-holdfast';
 import { observeWithOpenTelemetry, type OpenTelemetryOptions } from 'nestjs-holdfast/opentelemetry';
 import { ACQUIRE, HOLD, WORK } from '../../lib/observe/channels.js';
 import type { AcquireContext, HoldContext } from '../../lib/observe/contexts.js';
+
+const { version } = createRequire(import.meta.url)('../../package.json') as {
+  readonly version: string;
+};
 
 const exporter = new InMemorySpanExporter();
 const tracerProvider = new BasicTracerProvider({
@@ -73,7 +78,7 @@ describe('the span of a call', () => {
         status: { code: SpanStatusCode.UNSET },
         links: [],
         events: [],
-        instrumentationScope: { name: 'nestjs-holdfast' },
+        instrumentationScope: { name: 'nestjs-holdfast', version },
       },
     ]);
     expect(finished()[0]?.attributes).toEqual({
@@ -120,7 +125,12 @@ describe('the span of a call', () => {
   ] as const)('that ends as %s has the status %d', async (outcome, code) => {
     observe();
     await call({ outcome, error: new Error('why') });
-    expect(finished()).toMatchObject([{ status: { code }, events: [{ name: 'exception' }] }]);
+    const events = code === SpanStatusCode.ERROR ? [{ name: 'exception' }] : [];
+    expect(finished()).toMatchObject([{ status: { code }, events }]);
+    expect(finished()[0]?.attributes).toMatchObject({
+      'holdfast.outcome': outcome,
+      'error.type': 'Error',
+    });
   });
 
   it.each<[string, string, unknown]>([
@@ -176,6 +186,20 @@ describe('the span of a hold', () => {
     await hold({ follows });
     const [first, second] = finished();
     expect(second?.links.map(({ context: linked }) => linked.spanId)).toEqual([idOf(first)]);
+  });
+
+  it('is no fault when its work was refused another lock', async () => {
+    observe();
+    await hold({
+      error: new LockNotAcquiredError({ keys: ['order:42'], retryAfterMs: 0, waitedMs: 0 }),
+    });
+    expect(finished()).toMatchObject([
+      {
+        status: { code: SpanStatusCode.UNSET },
+        events: [],
+        attributes: { 'error.type': 'LOCK_NOT_ACQUIRED' },
+      },
+    ]);
   });
 
   it('says why the lock was lost, which is a fault', async () => {
