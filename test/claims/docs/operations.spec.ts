@@ -5,6 +5,7 @@ import { load } from 'js-yaml';
 import { LockAdmin } from '../../../lib/admin/index.js';
 import { METRICS } from '../../../lib/observe/metrics.js';
 import { nameIn } from '../../../lib/prometheus/names.js';
+import { anchorsOf } from './links.js';
 import { Said, VARIES } from './said.js';
 
 const project = fileURLToPath(new URL('../../../', import.meta.url));
@@ -55,6 +56,16 @@ describe('the lines of the log', () => {
 
 describe('docs/operations.md', () => {
   const page = read('docs/operations.md');
+  const parts = page.split(/^(?=###? )/m).map((part) => ({
+    isSituation: part.startsWith('## '),
+    title: part.split('\n')[0] ?? '',
+    steps: [...part.matchAll(/^(\d)\. \*\*(\w+)\*\*: `([^`]+)`/gm)].map(
+      ([, number = '', step = '', command = '']) => ({ number, step, command }),
+    ),
+  }));
+  const situations = parts.filter(({ isSituation }) => isSituation).slice(1);
+  /** Parts of a situation that have commands of their own. */
+  const special = parts.filter(({ isSituation, steps }) => !isSituation && steps.length > 0);
 
   it('names metrics and alerts that exist', () => {
     const metrics = Object.values(METRICS).map(nameIn);
@@ -78,26 +89,48 @@ describe('docs/operations.md', () => {
     expect(named.filter((name) => name !== 'md' && !(name in LockAdmin.prototype))).toEqual([]);
   });
 
-  it('has for each situation what one sees, why, what to do and how to prevent it', () => {
-    const [, ...situations] = page.split(/^## /m).slice(1);
+  it('has three commands for each situation: to look, to act and to verify', () => {
     expect(situations.length).toBeGreaterThanOrEqual(12);
-    for (const situation of situations)
-      for (const part of ['**You see**', '**Why**', '**Prevent**'])
-        expect([situation.split('\n')[0], situation.includes(part)]).toEqual([
-          situation.split('\n')[0],
-          true,
-        ]);
+    for (const { title, steps } of [...situations, ...special])
+      expect([title, steps.map(({ number, step }) => `${number}. ${step}`)]).toEqual([
+        title,
+        ['1. Look', '2. Act', '3. Verify'],
+      ]);
+  });
+
+  it('names commands that the command line has', () => {
+    const named = [...page.matchAll(/npx @nestjs-holdfast\/cli ([a-z-]+)/g)].map(
+      ([, name = '']) => name,
+    );
+    expect(named.length).toBeGreaterThan(20);
+    const known = readdirSync(`${project}packages/cli/lib/commands`).map((file) =>
+      file.replace('.ts', ''),
+    );
+    expect(named.filter((name) => !known.includes(name))).toEqual([]);
+  });
+
+  it('changes nothing to look or to verify, and kills only after a look at the process', () => {
+    for (const { title, steps } of [...situations, ...special]) {
+      const [look = '', act = '', verify = ''] = steps.map(({ command }) => command);
+      const harmless =
+        /^(npx @nestjs-holdfast\/cli (show|list|top|doctor|audit|instances)\b|ps |grep |redis-cli (-u "\$REDIS_URL" )?(info|--latency)|chronyc tracking)/;
+      expect([title, look]).toEqual([title, expect.stringMatching(harmless)]);
+      expect([title, verify]).toEqual([title, expect.stringMatching(harmless)]);
+      if (/\bkill/.test(act)) {
+        expect(act).toMatch(/^kill -9 \d+$/);
+        expect([look, verify].join()).toMatch(/^ps .*,ps /);
+      }
+    }
+    // A release says who is released.
+    for (const [command] of page.matchAll(/`npx \S+ release [^`]*`/g))
+      expect(command).toContain('--if-holder');
   });
 
   it('leads to each of them from its first table', () => {
-    const [first = '', ...situations] = page.split(/^## /m).slice(1);
-    const anchors = situations.map(
-      (each) =>
-        `#${(each.split('\n')[0] ?? '')
-          .toLowerCase()
-          .replaceAll(/[^\w -]/g, '')
-          .replaceAll(' ', '-')}`,
-    );
-    expect(anchors.filter((anchor) => !first.includes(`(${anchor})`))).toEqual([]);
+    const [, first = ''] = page.split(/^## /m);
+    for (const { title } of situations) {
+      const [anchor = ''] = anchorsOf(title);
+      expect(first).toContain(`(#${anchor})`);
+    }
   });
 });
