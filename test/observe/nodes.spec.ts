@@ -75,6 +75,21 @@ describe('the metrics of a server', () => {
     expect(await problemsIn(scrape)).toEqual({});
   }, 30_000);
 
+  it('say that it does not answer, although it is connected', async () => {
+    const scrape = scraped();
+    const server = await redis();
+    const locks = await open({ redis: server.url });
+    process.kill(server.pid, 'SIGSTOP');
+    stops.push(() => process.kill(server.pid, 'SIGCONT'));
+
+    await expect(locks.tryAcquire('order:42')).rejects.toThrow();
+    expect(await problemsIn(scrape)).toEqual({ ...WELL, unreachable: 1 });
+    expect(await missingIn(scrape)).toBe(1);
+
+    process.kill(server.pid, 'SIGCONT');
+    await eventually(async () => (await missingIn(scrape)) === 0, { withinMs: 15_000 });
+  }, 30_000);
+
   it('say that it refuses locks, and that its messages do not arrive', async () => {
     const scrape = scraped();
     const server = await redis();
