@@ -507,6 +507,20 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
       expect((await admin.hot()).waiting).toEqual([]);
     });
 
+    it('names a leader, and does not count its candidates among the callers that wait', async () => {
+      if (backend.hasModes === false) return;
+      const { one, other, admin } = await two();
+      const name = newKey();
+      const first = await new Promise<{ stop(): Promise<unknown> }>((resolve) => {
+        const leading = one.lead(name, { onElected: () => resolve(leading) });
+      });
+      const second = other.lead(name, { onElected: () => undefined });
+      await eventually(async () => (await admin.describe(name)).line.length === 1);
+      expect((await admin.hot()).waiting).toEqual([]);
+      expect((await admin.describe(name)).holders).toMatchObject([{ isLeader: true }]);
+      await Promise.all([first.stop(), second.stop()]);
+    });
+
     it('lists the keys that are named without a search of the store', async () => {
       const { one, other, admin, idOfOne, idOfOther } = await two();
       const keys = [newKey(), newKey()] as const;

@@ -10,7 +10,7 @@ const PATIENCE_MS = 300;
 const EVERY_MS = 1_000;
 
 /** Where a search takes long, because a server has millions of keys, the pause after it is longer by this factor. */
-const REST = 4;
+const REST = 9;
 
 export interface Found {
   readonly at: Date;

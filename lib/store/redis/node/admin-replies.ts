@@ -75,7 +75,7 @@ const isHold = (hold: unknown): hold is RecordedHold =>
   isText(hold.leaseId) &&
   [hold.method, hold.template, hold.place].every(isMissingOrText) &&
   (hold.sinceMs === undefined || isMs(hold.sinceMs)) &&
-  [undefined, true].includes(hold.isLeading as undefined);
+  (hold.isLeading === undefined || hold.isLeading === true);
 
 const STATES: readonly unknown[] = ['running', 'failed', 'done', 'exhausted'];
 
