@@ -223,7 +223,7 @@ export class Presence {
     this.#cancelNext = scheduler.runtime.setTimer(again, REPORT_MS, 'background');
   }
 
-  /** A candidate for a leadership may wait forever: nobody has to look at that. */
+  /** The callers, without candidates for a leadership: those wait for as long as the leader lives. */
   #waiting(): readonly Caller[] {
     return this.#deps.queue.waiting.filter(({ request }) => request.isCandidate !== true);
   }

@@ -13,7 +13,7 @@ export interface Contended {
   readonly key: string;
   /** How long all callers together waited, in ms; of those that wait now, so far. */
   readonly waitedMs: number;
-  /** Those that are over. */
+  /** How many waits are over. */
   readonly waits: number;
   readonly refusals: number;
   /** How many callers wait now; missing if none does. */
@@ -122,7 +122,7 @@ export function summed(all: Iterable<Contended>): readonly Contended[] {
 export const hottest = (all: readonly Contended[], count: number): readonly Contended[] =>
   all.toSorted((a, b) => b.waitedMs - a.waitedMs || b.refusals - a.refusals).slice(0, count);
 
-/** Those for which callers wait now. */
+/** The keys that callers wait for now; the longest wait first. */
 export const longestWaitedFor = (all: readonly Contended[], count: number): readonly Contended[] =>
   all
     .filter(({ waiting = 0 }) => waiting > 0)

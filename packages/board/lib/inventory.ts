@@ -18,7 +18,7 @@ export interface Found {
   readonly more: boolean;
 }
 
-/** All keys that are in use, searched again while anybody looks, and by all who look together. */
+/** All keys that are in use, searched again while a page is open. All pages share a search. */
 export class Inventory {
   readonly #admin: LockAdmin;
   readonly #clock: Clock;

@@ -39,7 +39,7 @@ const waitsSinceOf = ({ waitingSince }: BoardRow): number => waitingSince?.getTi
 
 const byKey = (one: BoardRow, other: BoardRow): number => (one.key < other.key ? -1 : 1);
 
-/** Of equal rows the first by its name. Infinities that are equal have no difference. */
+/** Equal rows are in the order of their keys. */
 const by =
   (...orders: readonly ((row: BoardRow) => number)[]) =>
   (one: BoardRow, other: BoardRow): number => {
@@ -68,8 +68,8 @@ const FILTERS: Readonly<Record<View['filter'], (row: BoardRow) => boolean>> = {
 };
 
 /**
- * What an operator should look at first, at any scale: keys of processes that do not reply and that others wait for,
- * then the longest waits, then the other keys of such processes.
+ * What an operator should look at first: keys of unresponsive processes that others wait for, then the longest waits,
+ * then the other keys of such processes.
  */
 export function attentionIn(rows: Iterable<BoardRow>, nowMs: number): readonly BoardRow[] {
   const seen = new Map([...rows].map((row) => [row.key, row]));

@@ -171,7 +171,7 @@ export function replicationProblem(
   return `has ${connected} of the ${String(replicas.ack)} replicas that "replicas" asks for`;
 }
 
-/** What to do about a replica: nobody can know whether it or its master has the locks. */
+/** What to do about a replica. Only an operator can know which of the two servers is to be the master. */
 export function replicaRemedy(replication: Reply | undefined): string | undefined {
   const [host, port] = [field(replication, 'master_host'), field(replication, 'master_port')];
   if (field(replication, 'role') !== 'slave' || host === undefined) return undefined;

@@ -7,7 +7,7 @@ const MOST_NAMED = 5;
 /** What the application answers. */
 interface Done {
   readonly keys: readonly string[];
-  /** Of several keys: those that were free, and those that others hold by now. */
+  /** If several keys were to be released: those that were free, and those that others hold by now. */
   readonly nothing?: readonly string[];
   readonly refused?: readonly string[];
   readonly unconfirmed?: readonly string[];
@@ -45,7 +45,7 @@ export const releaseOf = ({ key, holders }: Lock, effect: string): Deed => ({
   body: { key, holders: holders.map(({ leaseId, fencingToken }) => ({ leaseId, fencingToken })) },
 });
 
-/** Of the rows that an operator has chosen, with the holders that they showed. */
+/** Releases the rows that an operator has chosen, with the holders that they showed. */
 export const releaseSeveralOf = (rows: readonly Row[]): Deed => ({
   path: 'release-several',
   title: `Release ${count(rows.length, 'key')}?`,

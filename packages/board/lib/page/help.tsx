@@ -11,7 +11,7 @@ const SHORTCUTS = [
   ['Esc', 'Close a dialog'],
 ] as const;
 
-/** The keys of the keyboard. They do nothing while somebody types, or with Ctrl and the like. */
+/** The keys of the keyboard. They do nothing in a field, or with Ctrl and the like. */
 export function useShortcuts(place: Place, openHelp: () => void): void {
   useEffect(() => {
     const hear = (event: KeyboardEvent): void => {
