@@ -143,6 +143,15 @@ describe('the holder of a key', () => {
     ]);
   });
 
+  it('by several together is known since when from its record, where the store does not know', () => {
+    const token = tokenOf(ONE, FIRST, ':shared');
+    const recorded = { leaseId: leaseIdOf(token), sinceMs: WALL_MS - 7_000, isLeading: true };
+    const found = { ...FREE, holders: [{ token, remainingMs: 1_000 }] };
+    const knowledge = { ...knowing(), instances: [{ ...ONE, holds: [recorded] }] };
+    expect(summarized(found, knowledge)).toMatchObject({ since: at(-7_000), isLeader: true });
+    expect(summarized(found, knowing())).not.toHaveProperty('since');
+  });
+
   it('that is unresponsive is described by what it has recorded', () => {
     const leaseId = leaseIdOf(tokenOf(ONE, FIRST));
     const holds = [{ leaseId: OTHER_LEASE }, { leaseId, method: 'Orders.pay' }];

@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
 import type { AxeResults } from 'axe-core';
 import { chromium, type Browser, type Page } from 'playwright-core';
@@ -90,10 +91,9 @@ export async function findingsIn(page: Page): Promise<readonly string[]> {
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
 }
 
-/** Keeps a picture of a page, where `HOLDFAST_PICTURES` names a directory. */
+/** Keeps a picture of a page, to be looked at after the tests: `pictures/key-phone-dark.png`. */
 export async function picture(page: Page, name: string): Promise<void> {
-  const folder = process.env.HOLDFAST_PICTURES;
-  if (folder === undefined) return;
+  const folder = fileURLToPath(new URL('../../../pictures/', import.meta.url));
   mkdirSync(folder, { recursive: true });
   await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
 }
