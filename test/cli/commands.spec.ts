@@ -174,7 +174,7 @@ describe('release', () => {
       stdout: 'order:1 is free: it has no holder.\n',
     });
     expect((await run(on('show', 'order:1'))).stdout).toMatch(
-      /What operators did\n {2}\S+ \S+Z {2}release by ada: stuck\n/,
+      /What operators did\n {2}\S+ \S+ UTC {2}release by ada: stuck\n/,
     );
   });
 

@@ -272,9 +272,9 @@ describe('audit', () => {
     expect(await shown([ENTRY, { ...ENTRY, by: 'bob\x1b' }])).toEqual({
       code: 0,
       stdout: [
-        'WHEN                  WHAT     KEYS  BY         REASON',
-        '2030-01-01 00:00:00Z  release  a, b  ada        stuck',
-        '2030-01-01 00:00:00Z  release  a, b  bob\\u{1b}  stuck\n',
+        'WHEN                     WHAT     KEYS  BY         REASON',
+        '2030-01-01 00:00:00 UTC  release  a, b  ada        stuck',
+        '2030-01-01 00:00:00 UTC  release  a, b  bob\\u{1b}  stuck\n',
       ].join('\n'),
       stderr: HEAD,
       questions: [],

@@ -58,7 +58,7 @@ describe('at 3 a.m., an instance is frozen while it holds a key', () => {
     const where = `on ${hostname()}, pid ${frozen.pid}`;
     expect(shown.stdout).toMatch(
       new RegExp(
-        `Held by\n  orders 1\\.4\\.2 ${where}\n    holder [0-9a-f]{12}\n    since \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\dZ, for \\d+ (s|min|ms)`,
+        `Held by\n  orders 1\\.4\\.2 ${where}\n    holder [0-9a-f]{12}\n    since \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d UTC, for \\d+ (s|min|ms)`,
       ),
     );
     expect(shown.stdout).toContain('it is unresponsive: frozen, cut off or dead');

@@ -17,8 +17,8 @@ export function lasting(ms: number): string {
   return inTwo(whole, DAY, 'd', HOUR, 'h');
 }
 
-/** A moment as logs have it: `2026-11-24 03:02:11Z`. UTC, so that it is the same on every machine. */
+/** A moment with its zone: `2026-11-24 03:02:11 UTC`. The same on every machine. */
 export const moment = (date: Date): string =>
   Number.isNaN(date.getTime())
     ? 'unknown'
-    : `${date.toISOString().slice(0, 19).replace('T', ' ')}Z`;
+    : `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
