@@ -1,9 +1,13 @@
 import { readFileSync } from 'node:fs';
+import { COMMANDS } from '../../packages/cli/lib/commands.js';
 import { describe, expect, it } from '@jest/globals';
 import { EXIT } from '../../packages/cli/lib/exit-codes.js';
 import { OPTION_NAMES } from '../../packages/cli/lib/options.js';
-import { intervalIn, readArguments } from '../../packages/cli/lib/arguments.js';
-import { run } from './program.js';
+import { readArguments } from '../../packages/cli/lib/arguments.js';
+import { intervalIn } from '../../packages/cli/lib/values.js';
+import { check } from '../../packages/cli/lib/run.js';
+import { brokenLinksIn } from '../claims/docs/links.js';
+import { run, wordsOf } from './program.js';
 
 const NOBODY = 'redis://127.0.0.1:1';
 
@@ -143,6 +147,30 @@ describe('the command line', () => {
     for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(120);
     expect(await run([])).toMatchObject({ code: 2, stdout: '', stderr: stdout });
     expect(await run(['-v'])).toMatchObject({ code: 0, stdout: '1.2.3\n' });
+  });
+
+  describe.each(COMMANDS)('the help of $name', (command) => {
+    it('ends with the address of its section', async () => {
+      const { stdout } = await run([command.name, '--help']);
+      const [, page = '', anchor = ''] = /\nMore: (\S+)#(\S+)\n$/.exec(stdout) ?? [];
+      expect(page).toBe('https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/docs/cli.md');
+      expect(brokenLinksIn('docs/cli.md', `[here](cli.md#${anchor})`, '.')).toEqual([]);
+      expect(brokenLinksIn('docs/cli.md', '[here](cli.md#nowhere)', '.')).toHaveLength(1);
+    });
+
+    it('has two or three examples, which the program accepts', async () => {
+      const { stdout } = await run([command.name, '--help']);
+      const lines = [...stdout.matchAll(/^ {2}# .+\n {2}nestjs-holdfast (.+)$/gm)].map(
+        ([, line = '']) => line,
+      );
+      expect([2, 3]).toContain(lines.length);
+      for (const line of lines) {
+        const words = wordsOf(line);
+        expect(words[0]).toBe(command.name);
+        const given = readArguments(words);
+        expect(() => check(command, given)).not.toThrow();
+      }
+    });
   });
 
   it('is documented: each command, option and exit code', async () => {

@@ -5,7 +5,8 @@ import { RedisServer } from '../support/redis-server.js';
 import type { LockModuleOptions } from '../../lib/options/lock-module-options.js';
 import { LockEngine } from '../../lib/engine/lock-engine.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
-import { FakeTerminal, run, runIn } from './program.js';
+import { COMMANDS } from '../../packages/cli/lib/commands.js';
+import { FakeTerminal, run, runIn, wordsOf } from './program.js';
 
 let server: RedisServer;
 let opened: LockEngine[] = [];
@@ -50,6 +51,16 @@ async function json(...args: readonly string[]): Promise<any> {
   const { stdout } = await run(on(...args, '--json'));
   return JSON.parse(stdout);
 }
+
+describe('an example of a help', () => {
+  const lines = COMMANDS.flatMap(({ works, examples }) =>
+    works === 'with-redis' ? examples.map(([line]) => line) : [],
+  ).filter((line) => !/--(redis|interval) /.test(line));
+
+  it.each(lines)('is accepted, with its values: %s', async (line) => {
+    expect((await run(on(...wordsOf(line)))).code).not.toBe(2);
+  });
+});
 
 describe('list', () => {
   it('says who holds what and who waits, the longest lines first', async () => {

@@ -122,3 +122,7 @@ export async function run(
   const code = await runIn(terminal, ...args);
   return { code, stdout: terminal.stdout, stderr: terminal.stderr, terminal };
 }
+
+/** As a shell reads a line without variables. */
+export const wordsOf = (line: string): readonly string[] =>
+  [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');

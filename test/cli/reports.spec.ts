@@ -7,7 +7,7 @@ import type {
   InterventionOutcome,
   LockDescription,
 } from '../../lib/admin/lock-admin.types.js';
-import type { Context, RedisCommand } from '../../packages/cli/lib/command.js';
+import type { Context, RunWithRedis } from '../../packages/cli/lib/command.js';
 import { audit } from '../../packages/cli/lib/commands/audit.js';
 import { releaseInstance } from '../../packages/cli/lib/commands/release-instance.js';
 import { release } from '../../packages/cli/lib/commands/release.js';
@@ -22,7 +22,7 @@ const HEAD = 'Redis at nowhere\n';
 
 /** What a command prints and does where operators find this. */
 async function run(
-  command: RedisCommand,
+  command: RunWithRedis,
   admin: Partial<Record<keyof LockAdmin, unknown>>,
   { options = {}, word = '', answers = [] as string[], canAsk = true } = {},
 ) {
@@ -31,7 +31,7 @@ async function run(
     ...{ words: [word], word, options, terminal, ink: inkFor({ env: {}, isTty: false }) },
     ...{ runtime: new VirtualRuntime(), target: { shown: 'nowhere' }, admin: () => admin },
   } as unknown as Context;
-  const code = await command.run(context);
+  const code = await command(context);
   const { stdout, stderr, questions } = terminal;
   return { code, stdout, stderr, questions };
 }

@@ -1,11 +1,7 @@
 import { redact } from 'nestjs-holdfast/tools';
 import type { LocalContext } from './command.js';
-import type { Terminal } from './terminal.js';
+import { programIn } from './program-name.js';
 import { printable } from './text/printable.js';
-
-/** What the user types to start this program: npx runs it without installing it. */
-export const programIn = ({ npm_command }: Terminal['env']): string =>
-  npm_command === 'exec' ? 'npx @nestjs-holdfast/cli' : 'nestjs-holdfast';
 
 /** The next command, for the same servers and keys, as the user can paste it into a shell. It has no passwords. */
 export function commandAgain(

@@ -27,8 +27,27 @@ export interface Context extends LocalContext {
   readonly admin: () => LockAdmin;
 }
 
+/** Runs a command that asks a Redis. */
+export type RunWithRedis = (context: Context) => Promise<ExitCode>;
+
+/** Runs a command that needs none. */
+export type RunLocally = (context: LocalContext) => Promise<ExitCode>;
+
+export type RedisCommandName =
+  | 'list'
+  | 'show'
+  | 'watch'
+  | 'top'
+  | 'instances'
+  | 'audit'
+  | 'release'
+  | 'release-instance'
+  | 'forget'
+  | 'doctor';
+
+export type LocalCommandName = 'migrate';
+
 interface Described {
-  readonly name: string;
   readonly summary: string;
   /** The word behind it. */
   readonly word?: {
@@ -39,19 +58,23 @@ interface Described {
   };
   /** Beside the common ones. */
   readonly options: readonly OptionName[];
+  /** The heading in docs/cli.md, as links name it. */
+  readonly section: string;
+  readonly examples: readonly Example[];
 }
 
-/** A command that asks a Redis. */
+/** What stands behind the name of the program, and what it is for. */
+export type Example = readonly [line: string, purpose: string];
+
 export interface RedisCommand extends Described {
   readonly works: 'with-redis';
-  run(context: Context): Promise<ExitCode>;
+  readonly name: RedisCommandName;
 }
 
-/** A command that needs none. */
 export interface LocalCommand extends Described {
   readonly works: 'locally';
-  run(context: LocalContext): Promise<ExitCode>;
+  readonly name: LocalCommandName;
 }
 
-/** One command of the program. */
+/** One command of the program, as its help describes it. */
 export type Command = RedisCommand | LocalCommand;

@@ -19,6 +19,11 @@ const optionRow = (name: OptionName): readonly [string, string] => {
   return [value === undefined ? names : `${names} ${value}`, help];
 };
 
+const PAGE = 'https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/docs/cli.md';
+
+const examplesOf = ({ examples }: Command, program: string): string =>
+  examples.map(([line, purpose]) => `  # ${purpose}\n  ${program} ${line}\n`).join('');
+
 /** The help of the whole program. */
 export function helpText(program: string): string {
   const groups = GROUPS.map(
@@ -30,7 +35,8 @@ export function helpText(program: string): string {
     `Usage: ${program} <command> [options]\n\n${groups.join('\n')}\n` +
     `Options of every command\n${aligned([...OF_REDIS, ...COMMON].map(optionRow))}\n\n` +
     `The options of one command: ${program} <command> --help\n` +
-    `Exit codes: 0 done, 1 nothing there, 2 wrong usage, 3 Redis not available, 5 not confirmed. 4: doctor found errors.\n6: migrate left files alone, 7 done but not in the audit log, 8 refused: another holder has the key by now\n`
+    `Exit codes: 0 done, 1 nothing there, 2 wrong usage, 3 Redis not available, 5 not confirmed. 4: doctor found errors.\n6: migrate left files alone, 7 done but not in the audit log, 8 refused: another holder has the key by now\n\n` +
+    `More: ${PAGE}\n`
   );
 }
 
@@ -38,6 +44,7 @@ export function helpText(program: string): string {
 export function helpFor(command: Command, program: string): string {
   return (
     `${command.summary}\n\nUsage: ${program} ${usageOf(command)} [options]\n\n` +
-    `Options\n${aligned(optionsOf(command).map(optionRow))}\n`
+    `Options\n${aligned(optionsOf(command).map(optionRow))}\n\n` +
+    `Examples\n${examplesOf(command, program)}\nMore: ${PAGE}#${command.section}\n`
   );
 }

@@ -1,10 +1,10 @@
 import { LockStoreUnavailableError, redact } from 'nestjs-holdfast/tools';
-import { intervalIn } from './arguments.js';
 import type { Context } from './command.js';
 import { EXIT, type ExitCode } from './exit-codes.js';
 import type { Size } from './terminal.js';
 import { printable, toJson } from './text/printable.js';
 import { fitted } from './text/width.js';
+import { intervalIn } from './values.js';
 
 /** The alternate screen keeps what was there before; the cursor would blink about. */
 const ENTER = '\x1b[?1049h\x1b[?25l';

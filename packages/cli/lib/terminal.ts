@@ -1,5 +1,3 @@
-import { createInterface } from 'node:readline/promises';
-
 /** How large the window is, in cells. */
 export interface Size {
   readonly columns: number;
@@ -46,6 +44,7 @@ export function processTerminal(): Terminal {
     write: (text) => void stdout.write(text),
     note: (text) => void stderr.write(text),
     ask: async (question) => {
+      const { createInterface } = await import('node:readline/promises');
       const lines = createInterface({ input: stdin, output: stderr });
       try {
         // Ctrl-D and Ctrl-C are answers, too.

@@ -1,9 +1,9 @@
-import { countIn } from '../arguments.js';
-import type { RedisCommand } from '../command.js';
+import type { RunWithRedis } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { printable, toJson } from '../text/printable.js';
 import { tableLines, type Column } from '../text/table.js';
 import { moment } from '../text/times.js';
+import { countIn } from '../values.js';
 
 const DEFAULT_LIMIT = 20;
 const MOST = 1_000;
@@ -17,31 +17,25 @@ const COLUMNS: readonly Column[] = [
 ];
 
 /** What operators did. */
-export const audit: RedisCommand = {
-  works: 'with-redis',
-  name: 'audit',
-  summary: 'What operators did, the newest first',
-  options: ['limit'],
-  async run({ admin, options, terminal, ink, target }) {
-    const isJson = options.json === true;
-    const entries = await admin().audit(countIn(options.limit, isJson ? MOST : DEFAULT_LIMIT));
-    if (isJson) {
-      terminal.write(`${toJson(entries)}\n`);
-      return EXIT.ok;
-    }
-    terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
-    if (entries.length === 0) {
-      terminal.note('No operator has done anything here.\n');
-      return EXIT.ok;
-    }
-    const rows = entries.map(({ at, action, keys, by, reason }) => [
-      moment(at),
-      action,
-      printable(keys.join(', ')),
-      printable(by),
-      printable(reason),
-    ]);
-    terminal.write(`${tableLines(COLUMNS, rows, terminal.size().columns, ink).join('\n')}\n`);
+export const audit: RunWithRedis = async ({ admin, options, terminal, ink, target }) => {
+  const isJson = options.json === true;
+  const entries = await admin().audit(countIn(options.limit, isJson ? MOST : DEFAULT_LIMIT));
+  if (isJson) {
+    terminal.write(`${toJson(entries)}\n`);
     return EXIT.ok;
-  },
+  }
+  terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
+  if (entries.length === 0) {
+    terminal.note('No operator has done anything here.\n');
+    return EXIT.ok;
+  }
+  const rows = entries.map(({ at, action, keys, by, reason }) => [
+    moment(at),
+    action,
+    printable(keys.join(', ')),
+    printable(by),
+    printable(reason),
+  ]);
+  terminal.write(`${tableLines(COLUMNS, rows, terminal.size().columns, ink).join('\n')}\n`);
+  return EXIT.ok;
 };

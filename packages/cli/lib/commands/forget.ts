@@ -1,5 +1,5 @@
 import type { LockDescription } from 'nestjs-holdfast/admin';
-import type { Context, RedisCommand } from '../command.js';
+import type { Context, RunWithRedis } from '../command.js';
 import { confirmed, interventionOf, mayAct } from '../confirm.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
 import { codeOf, factsOf } from '../outcome.js';
@@ -7,33 +7,24 @@ import { printable, toJson } from '../text/printable.js';
 import { counted } from '../text/who.js';
 
 /** Has work done again that was to be done once. */
-export const forget: RedisCommand = {
-  works: 'with-redis',
-  name: 'forget',
-  summary: 'Forgets work that was done once, so that it is done again',
-  word: { name: 'key', isRequired: true },
-  options: ['reason', 'by', 'yes'],
-  async run(context) {
-    const request = interventionOf(context, 'forget');
-    if (!mayAct(context, 'forget')) return EXIT.unconfirmed;
-    const { admin, word: key, options, terminal, ink, target } = context;
-    const lock = await admin().describe(key);
-    const { once } = lock;
-    if (once === undefined) return nothingKnown(context);
-    if (options.json !== true) terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
-    const question = `The work of ${printable(key)} is ${once.state} after ${counted(once.attempts, 'attempt')}. Forget that, so that it is done again?`;
-    if (!(await confirmed(context, question))) return EXIT.unconfirmed;
-    const outcome = await admin().forgetOnce(lock, request);
-    if (outcome.status === 'nothing') return nothingKnown(context);
-    if (outcome.status === 'refused') return hasChanged(context, outcome.now);
-    if (options.json === true)
-      terminal.write(`${toJson({ key, forgotten: true, ...factsOf(outcome) })}\n`);
-    else
-      terminal.write(
-        `${ink.green('Forgotten')} ${printable(key)}. The next caller does the work.\n`,
-      );
-    return codeOf(context, outcome);
-  },
+export const forget: RunWithRedis = async (context) => {
+  const request = interventionOf(context, 'forget');
+  if (!mayAct(context, 'forget')) return EXIT.unconfirmed;
+  const { admin, word: key, options, terminal, ink, target } = context;
+  const lock = await admin().describe(key);
+  const { once } = lock;
+  if (once === undefined) return nothingKnown(context);
+  if (options.json !== true) terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
+  const question = `The work of ${printable(key)} is ${once.state} after ${counted(once.attempts, 'attempt')}. Forget that, so that it is done again?`;
+  if (!(await confirmed(context, question))) return EXIT.unconfirmed;
+  const outcome = await admin().forgetOnce(lock, request);
+  if (outcome.status === 'nothing') return nothingKnown(context);
+  if (outcome.status === 'refused') return hasChanged(context, outcome.now);
+  if (options.json === true)
+    terminal.write(`${toJson({ key, forgotten: true, ...factsOf(outcome) })}\n`);
+  else
+    terminal.write(`${ink.green('Forgotten')} ${printable(key)}. The next caller does the work.\n`);
+  return codeOf(context, outcome);
 };
 
 function hasChanged(context: Context, now: LockDescription): ExitCode {

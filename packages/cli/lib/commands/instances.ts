@@ -1,9 +1,9 @@
-import { countIn } from '../arguments.js';
-import type { RedisCommand } from '../command.js';
+import type { RunWithRedis } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { printable, toJson } from '../text/printable.js';
 import { tableLines, type Column } from '../text/table.js';
 import { lasting, moment } from '../text/times.js';
+import { countIn } from '../values.js';
 
 const COLUMNS: readonly Column[] = [
   { title: 'ID' },
@@ -18,36 +18,37 @@ const COLUMNS: readonly Column[] = [
 ];
 
 /** Who uses this Redis. */
-export const instances: RedisCommand = {
-  works: 'with-redis',
-  name: 'instances',
-  summary: 'Services that use these locks, the newest first',
-  options: ['limit'],
-  async run({ admin, options, terminal, ink, runtime, target }) {
-    const limit = countIn(options.limit, Infinity);
-    const found = (await admin().instances()).slice(0, limit);
-    if (options.json === true) {
-      terminal.write(`${toJson(found)}\n`);
-      return EXIT.ok;
-    }
-    terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
-    if (found.length === 0) {
-      terminal.note('No service has described itself here within the last hour.\n');
-      return EXIT.ok;
-    }
-    const nowMs = runtime.now().wallMs;
-    const rows = found.map((each) => [
-      printable(each.id),
-      printable(each.application),
-      printable(each.version ?? ''),
-      printable(each.service ?? ''),
-      printable(each.host),
-      String(each.pid),
-      moment(each.startedAt),
-      `${lasting(nowMs - each.seenAt.getTime())} ago`,
-      each.isUnresponsive ? { text: 'unresponsive', paint: ink.red } : 'reports',
-    ]);
-    terminal.write(`${tableLines(COLUMNS, rows, terminal.size().columns, ink).join('\n')}\n`);
+export const instances: RunWithRedis = async ({
+  admin,
+  options,
+  terminal,
+  ink,
+  runtime,
+  target,
+}) => {
+  const limit = countIn(options.limit, Infinity);
+  const found = (await admin().instances()).slice(0, limit);
+  if (options.json === true) {
+    terminal.write(`${toJson(found)}\n`);
     return EXIT.ok;
-  },
+  }
+  terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
+  if (found.length === 0) {
+    terminal.note('No service has described itself here within the last hour.\n');
+    return EXIT.ok;
+  }
+  const nowMs = runtime.now().wallMs;
+  const rows = found.map((each) => [
+    printable(each.id),
+    printable(each.application),
+    printable(each.version ?? ''),
+    printable(each.service ?? ''),
+    printable(each.host),
+    String(each.pid),
+    moment(each.startedAt),
+    `${lasting(nowMs - each.seenAt.getTime())} ago`,
+    each.isUnresponsive ? { text: 'unresponsive', paint: ink.red } : 'reports',
+  ]);
+  terminal.write(`${tableLines(COLUMNS, rows, terminal.size().columns, ink).join('\n')}\n`);
+  return EXIT.ok;
 };

@@ -1,12 +1,12 @@
 import type { LockSummary } from 'nestjs-holdfast/admin';
-import { countIn } from '../arguments.js';
-import type { Context, RedisCommand } from '../command.js';
+import type { Context, RunWithRedis } from '../command.js';
 import { nobodyReports, placesOf, PREFIX_HINT } from '../elsewhere.js';
 import { EXIT } from '../exit-codes.js';
 import { withServers } from '../servers.js';
 import { byUrgency, lockLines } from '../text/lock-table.js';
 import { toJson } from '../text/printable.js';
 import { counted } from '../text/who.js';
+import { countIn } from '../values.js';
 
 const DEFAULT_LIMIT = 100;
 
@@ -14,16 +14,9 @@ const DEFAULT_LIMIT = 100;
 const MOST_SORTED = 10_000;
 
 /** Who holds which key. */
-export const list: RedisCommand = {
-  works: 'with-redis',
-  name: 'list',
-  summary: 'Keys that are held, waited for or marked as done',
-  word: { name: 'start-of-keys', isRequired: false },
-  options: ['limit'],
-  async run(context) {
-    const found = await (context.options.json === true ? printAll(context) : printTable(context));
-    return found > 0 || (await someServiceReports(context)) ? EXIT.ok : EXIT.nothing;
-  },
+export const list: RunWithRedis = async (context) => {
+  const found = await (context.options.json === true ? printAll(context) : printTable(context));
+  return found > 0 || (await someServiceReports(context)) ? EXIT.ok : EXIT.nothing;
 };
 
 /** Where no service reports, nothing that is found means little. Says where services report. */

@@ -1,34 +1,27 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Migration, MigrationRequest } from '@nestjs-holdfast/migrate';
-import type { LocalCommand, LocalContext } from '../command.js';
+import type { RunLocally, LocalContext } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { printable, toJson } from '../text/printable.js';
 import { counted } from '../text/who.js';
 import { UsageError } from '../usage-error.js';
 
 /** Moves an application from another package to this one. */
-export const migrate: LocalCommand = {
-  works: 'locally',
-  name: 'migrate',
-  summary: 'Rewrites code that uses redlock, redis-semaphore and others',
-  word: { name: 'paths', isRequired: false, isList: true },
-  options: ['dry-run', 'drop-in'],
-  async run(context) {
-    const { words, options, terminal } = context;
-    const paths = words.length === 0 ? ['.'] : words;
-    const missing = paths.find((path) => !existsSync(path));
-    if (missing !== undefined)
-      throw new UsageError(`There is no file and no folder "${printable(missing)}".`);
-    const migration = await perform({
-      paths,
-      writes: options['dry-run'] !== true,
-      redlockTo: options['drop-in'] === true ? 'drop-in' : 'service',
-    });
-    if (options.json === true) terminal.write(`${toJson(migration)}\n`);
-    else print(context, migration);
-    return migration.failed.length === 0 ? EXIT.ok : EXIT.incomplete;
-  },
+export const migrate: RunLocally = async (context) => {
+  const { words, options, terminal } = context;
+  const paths = words.length === 0 ? ['.'] : words;
+  const missing = paths.find((path) => !existsSync(path));
+  if (missing !== undefined)
+    throw new UsageError(`There is no file and no folder "${printable(missing)}".`);
+  const migration = await perform({
+    paths,
+    writes: options['dry-run'] !== true,
+    redlockTo: options['drop-in'] === true ? 'drop-in' : 'service',
+  });
+  if (options.json === true) terminal.write(`${toJson(migration)}\n`);
+  else print(context, migration);
+  return migration.failed.length === 0 ? EXIT.ok : EXIT.incomplete;
 };
 
 /** Loaded only here: the other commands need none of it. */

@@ -1,5 +1,5 @@
 import type { InstanceInfo } from 'nestjs-holdfast/admin';
-import type { Context, RedisCommand } from '../command.js';
+import type { Context, RunWithRedis } from '../command.js';
 import { confirmed, interventionOf, mayAct } from '../confirm.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
 import { codeOf, factsOf } from '../outcome.js';
@@ -8,32 +8,25 @@ import { lasting } from '../text/times.js';
 import { counted, nameOf } from '../text/who.js';
 
 /** Frees what a dead machine held. */
-export const releaseInstance: RedisCommand = {
-  works: 'with-redis',
-  name: 'release-instance',
-  summary: 'Frees all keys of one instance, for a machine that is dead',
-  word: { name: 'id', isRequired: true },
-  options: ['reason', 'by', 'yes'],
-  async run(context) {
-    const request = interventionOf(context, 'release-instance');
-    if (!mayAct(context, 'release-instance')) return EXIT.unconfirmed;
-    const { admin, word: id, options, terminal, ink, runtime, target } = context;
-    if (options.json !== true) terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
-    const instance = (await admin().instances()).find((each) => each.id === id);
-    const nowMs = runtime.now().wallMs;
-    if (!(await confirmed(context, questionOf(id, instance, nowMs)))) return EXIT.unconfirmed;
-    const outcome = await admin().releaseInstance(instance ?? { id }, request);
-    if (outcome.status === 'refused') return reportsAgain(context, outcome.now);
-    const keys = outcome.status === 'done' ? outcome.keys : [];
-    const facts = outcome.status === 'done' ? factsOf(outcome) : {};
-    if (options.json === true) terminal.write(`${toJson({ id, released: keys, ...facts })}\n`);
-    else if (keys.length === 0) terminal.write(`${printable(id)} holds nothing.\n`);
-    else {
-      const names = keys.map((key) => `  ${printable(key)}\n`).join('');
-      terminal.write(`${ink.green('Released')} ${counted(keys.length, 'key')}:\n${names}`);
-    }
-    return outcome.status === 'done' ? codeOf(context, outcome) : EXIT.nothing;
-  },
+export const releaseInstance: RunWithRedis = async (context) => {
+  const request = interventionOf(context, 'release-instance');
+  if (!mayAct(context, 'release-instance')) return EXIT.unconfirmed;
+  const { admin, word: id, options, terminal, ink, runtime, target } = context;
+  if (options.json !== true) terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
+  const instance = (await admin().instances()).find((each) => each.id === id);
+  const nowMs = runtime.now().wallMs;
+  if (!(await confirmed(context, questionOf(id, instance, nowMs)))) return EXIT.unconfirmed;
+  const outcome = await admin().releaseInstance(instance ?? { id }, request);
+  if (outcome.status === 'refused') return reportsAgain(context, outcome.now);
+  const keys = outcome.status === 'done' ? outcome.keys : [];
+  const facts = outcome.status === 'done' ? factsOf(outcome) : {};
+  if (options.json === true) terminal.write(`${toJson({ id, released: keys, ...facts })}\n`);
+  else if (keys.length === 0) terminal.write(`${printable(id)} holds nothing.\n`);
+  else {
+    const names = keys.map((key) => `  ${printable(key)}\n`).join('');
+    terminal.write(`${ink.green('Released')} ${counted(keys.length, 'key')}:\n${names}`);
+  }
+  return outcome.status === 'done' ? codeOf(context, outcome) : EXIT.nothing;
 };
 
 function reportsAgain({ word: id, options, terminal, ink }: Context, now: InstanceInfo): ExitCode {

@@ -1,6 +1,6 @@
 import type { LockDescription, SeenHolder } from 'nestjs-holdfast/admin';
 import { describe } from 'nestjs-holdfast/tools';
-import type { Context, RedisCommand } from '../command.js';
+import type { Context, RunWithRedis } from '../command.js';
 import { confirmed, interventionOf, mayAct } from '../confirm.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
 import { codeOf, factsOf } from '../outcome.js';
@@ -10,39 +10,32 @@ import { counted, nameOf } from '../text/who.js';
 import { UsageError } from '../usage-error.js';
 
 /** Frees one key. */
-export const release: RedisCommand = {
-  works: 'with-redis',
-  name: 'release',
-  summary: 'Frees a key, if the holder that you saw still has it',
-  word: { name: 'key', isRequired: true },
-  options: ['reason', 'by', 'holder', 'yes'],
-  async run(context) {
-    const request = interventionOf(context, 'release');
-    const named = holdersIn(context);
-    if (!mayAct(context, 'release')) return EXIT.unconfirmed;
-    const { admin, word: key, options, terminal, ink, runtime, target } = context;
-    const lock = await admin().describe(key);
-    if (lock.holders.length === 0) return nobodyHeld(context);
-    if (options.json !== true) {
-      terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
-      terminal.note(`${linesOf(context, lock)}\n\n`);
-    }
-    if (!(await confirmed(context, questionOf(lock)))) return EXIT.unconfirmed;
-    const at = new Date(runtime.now().wallMs);
-    const outcome = await admin().release(
-      named === undefined ? lock : { key, holders: named },
-      request,
-    );
-    if (outcome.status === 'nothing') return nobodyHeld(context);
-    if (outcome.status === 'refused') return otherHolds(context, outcome.now);
-    if (options.json === true)
-      terminal.write(`${toJson({ key, released: true, at, ...factsOf(outcome) })}\n`);
-    else {
-      terminal.write(`${ink.green('Released')} ${printable(key)}${consequenceOf(lock)}\n`);
-      for (const warning of warningsOf(lock)) terminal.note(`${ink.red(warning)}\n`);
-    }
-    return codeOf(context, outcome);
-  },
+export const release: RunWithRedis = async (context) => {
+  const request = interventionOf(context, 'release');
+  const named = holdersIn(context);
+  if (!mayAct(context, 'release')) return EXIT.unconfirmed;
+  const { admin, word: key, options, terminal, ink, runtime, target } = context;
+  const lock = await admin().describe(key);
+  if (lock.holders.length === 0) return nobodyHeld(context);
+  if (options.json !== true) {
+    terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
+    terminal.note(`${linesOf(context, lock)}\n\n`);
+  }
+  if (!(await confirmed(context, questionOf(lock)))) return EXIT.unconfirmed;
+  const at = new Date(runtime.now().wallMs);
+  const outcome = await admin().release(
+    named === undefined ? lock : { key, holders: named },
+    request,
+  );
+  if (outcome.status === 'nothing') return nobodyHeld(context);
+  if (outcome.status === 'refused') return otherHolds(context, outcome.now);
+  if (options.json === true)
+    terminal.write(`${toJson({ key, released: true, at, ...factsOf(outcome) })}\n`);
+  else {
+    terminal.write(`${ink.green('Released')} ${printable(key)}${consequenceOf(lock)}\n`);
+    for (const warning of warningsOf(lock)) terminal.note(`${ink.red(warning)}\n`);
+  }
+  return codeOf(context, outcome);
 };
 
 /**

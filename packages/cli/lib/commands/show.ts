@@ -1,25 +1,18 @@
-import type { RedisCommand } from '../command.js';
+import type { RunWithRedis } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { descriptionLines, isInUse } from '../text/description.js';
 import { toJson } from '../text/printable.js';
 
 /** Everything that is known of one key. */
-export const show: RedisCommand = {
-  works: 'with-redis',
-  name: 'show',
-  summary: 'One key: who holds it, who waits, in which line, since when',
-  word: { name: 'key', isRequired: true },
-  options: [],
-  async run(context) {
-    const { admin, word: key, options, terminal, ink, target } = context;
-    const lock = await admin().describe(key);
-    const code = isInUse(lock) ? EXIT.ok : EXIT.nothing;
-    if (options.json === true) {
-      terminal.write(`${toJson(lock)}\n`);
-      return code;
-    }
-    terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
-    terminal.write(`${descriptionLines(lock, context).join('\n')}\n`);
+export const show: RunWithRedis = async (context) => {
+  const { admin, word: key, options, terminal, ink, target } = context;
+  const lock = await admin().describe(key);
+  const code = isInUse(lock) ? EXIT.ok : EXIT.nothing;
+  if (options.json === true) {
+    terminal.write(`${toJson(lock)}\n`);
     return code;
-  },
+  }
+  terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
+  terminal.write(`${descriptionLines(lock, context).join('\n')}\n`);
+  return code;
 };

@@ -1,6 +1,5 @@
 import type { HotKeys } from 'nestjs-holdfast/admin';
-import { countIn } from '../arguments.js';
-import type { RedisCommand } from '../command.js';
+import type { RunWithRedis } from '../command.js';
 import { live } from '../live.js';
 import type { Ink } from '../text/ink.js';
 import { printable } from '../text/printable.js';
@@ -8,6 +7,7 @@ import { tableLines, type Column } from '../text/table.js';
 import { lasting } from '../text/times.js';
 import { fitted } from '../text/width.js';
 import { counted, nameOf } from '../text/who.js';
+import { countIn } from '../values.js';
 
 const DEFAULT_LIMIT = 20;
 
@@ -20,19 +20,13 @@ const COLUMNS: readonly Column[] = [
 ];
 
 /** Keys that callers wait for. */
-export const top: RedisCommand = {
-  works: 'with-redis',
-  name: 'top',
-  summary: 'Keys that callers waited for longest in the last 5 minutes, redrawn in place',
-  options: ['limit', 'interval'],
-  run(context) {
-    const { admin, options, ink } = context;
-    const limit = countIn(options.limit, DEFAULT_LIMIT);
-    return live(context, async () => {
-      const hot = await admin().hot(limit);
-      return { facts: hot, draw: ({ columns }) => linesOf(hot, columns, ink) };
-    });
-  },
+export const top: RunWithRedis = (context) => {
+  const { admin, options, ink } = context;
+  const limit = countIn(options.limit, DEFAULT_LIMIT);
+  return live(context, async () => {
+    const hot = await admin().hot(limit);
+    return { facts: hot, draw: ({ columns }) => linesOf(hot, columns, ink) };
+  });
 };
 
 function linesOf({ keys, unresponsive }: HotKeys, columns: number, ink: Ink): readonly string[] {
