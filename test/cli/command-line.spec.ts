@@ -45,6 +45,7 @@ describe('the command line', () => {
     [['xyz'], 'There is no command "xyz". Commands are list, show'],
     [['list', '--jsn'], 'There is no option --jsn. Did you mean "--json"?'],
     [['list', '--verbosely'], 'There is no option --verbosely.\n'],
+    [['release', 'a', '--holder', 'x'], 'no option --holder. Did you mean "--if-holder"?'],
     [['list', '-x'], 'There is no option -x.\n'],
     [['list', '--json=yes'], 'Option --json takes no value.'],
     [['release', 'a', '--reason', '--yes'], 'Option --reason needs a value: --reason TEXT.'],

@@ -179,7 +179,7 @@ describe('release', () => {
       reason: 'force-released',
       detail: expect.stringContaining('ada'),
     });
-    const gone = ['--yes', '--holder', '3f2a9c1d0e4b'];
+    const gone = ['--yes', '--if-holder', '3f2a9c1d0e4b'];
     expect(await run(on('release', 'order:1', ...because, ...gone))).toMatchObject({
       code: 1,
       stdout: 'order:1 is free: it has no holder.\n',
@@ -197,10 +197,10 @@ describe('release', () => {
     expect(stderr).toContain('Give --yes to act without a question');
     expect(await run(on('release', 'order:1', ...because, '-y'))).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('"release" with --yes needs --holder'),
+      stderr: expect.stringContaining('"release" with --yes needs --if-holder'),
     });
     expect(lock.isHeld).toBe(true);
-    const named = ['-y', '--holder', await holderOf('order:1')];
+    const named = ['-y', '--if-holder', await holderOf('order:1')];
     expect(await run(on('release', 'order:1', ...because, ...named, '--json'))).toMatchObject({
       code: 0,
       stderr: '',
@@ -214,7 +214,7 @@ describe('release', () => {
   it('leaves the key to a later holder than the one that it showed, or that was named', async () => {
     const locks = await service();
     const lock = await locks.acquire('order:1');
-    const named = ['--yes', '--holder', await holderOf('order:1')];
+    const named = ['--yes', '--if-holder', await holderOf('order:1')];
     let next = lock;
     const terminal = Object.assign(new FakeTerminal(), {
       canAsk: true,
@@ -295,6 +295,96 @@ describe('release', () => {
         .terminal.questions[0],
     ).toContain('No instance nobody has a record here');
     expect(await json('list')).toHaveLength(1);
+  });
+});
+
+describe('a dry run', () => {
+  const DRY = 'Dry run: nothing was changed.\n';
+  const unchanged = async (): Promise<void> => expect(await json('audit')).toEqual([]);
+
+  it('of release prints the question, and who would lose the key', async () => {
+    const locks = await service();
+    const lock = await locks.acquire('order:1');
+    const holder = await holderOf('order:1');
+    const asked = await run(on('release', 'order:1', '--reason', 'stuck'), { canAsk: true });
+    const [question = ''] = asked.terminal.questions;
+    const plan = `${question.replace(' [y/N] ', '')}\n  holder ${holder}: orders 1.4.2 on web-3, pid 4711\n`;
+    for (const options of [
+      ['-n'],
+      ['-n', '--if-holder', holder],
+      ['--dry-run', '--yes', '--if-holder', holder],
+    ])
+      expect(await run(on('release', 'order:1', ...options))).toMatchObject({
+        code: 0,
+        stdout: plan,
+        stderr: expect.stringMatching(/Held by[^]*Dry run: nothing was changed\.\n$/),
+      });
+    expect(await json('release', 'order:1', '-n')).toMatchObject({
+      ...{ key: 'order:1', released: false, dryRun: true },
+      holders: [{ instance: { host: 'web-3' } }],
+    });
+    await lock.extend();
+    await unchanged();
+  });
+
+  it('of release ends as the release would where there is nothing to release', async () => {
+    const locks = await service();
+    expect(await run(on('release', 'order:1', '-n'))).toMatchObject({
+      code: 1,
+      stdout: 'order:1 is free: it has no holder.\n',
+    });
+    await locks.acquire('order:1');
+    const other = ['--if-holder', 'ffffffffffff'];
+    const tried = await run(on('release', 'order:1', '-n', ...other));
+    expect(tried).toMatchObject({ code: 8, stdout: '' });
+    const done = await run(on('release', 'order:1', '-y', '--reason', 'stuck', ...other));
+    expect(done.code).toBe(8);
+    await unchanged();
+  });
+
+  it('of release-instance prints the keys that it then releases', async () => {
+    const locks = await service();
+    const other = await service({ ...MACHINE, host: 'web-4' });
+    await other.acquire('c', { mode: 'shared' });
+    await locks.acquire('c', { mode: 'shared' });
+    await locks.acquire('a');
+    await (await locks.acquire('b')).detach({ ttl: '20s' });
+    await other.acquire('d');
+    const [{ id }] = (await json('instances')).filter(({ host }: any) => host === 'web-3');
+    const tried = await run(on('release-instance', id, '-n'));
+    expect(tried).toMatchObject({ code: 0, stderr: expect.stringContaining(DRY) });
+    expect(tried.stdout).toMatch(
+      /^orders 1\.4\.2 on web-3, pid 4711\. It reported .*\nRelease everything that it holds\?\n/,
+    );
+    await unchanged();
+    const { keys } = await json('release-instance', id, '-n');
+    const released = await json('release-instance', id, '-y', '--reason', 'stuck');
+    expect(keys).toEqual(released.released);
+    expect(tried.stdout.split('\n').slice(2, -1)).toEqual(keys.map((key: string) => `  ${key}`));
+    expect(await run(on('release-instance', id, '-n'))).toMatchObject({
+      code: 1,
+      stdout: `${id} holds nothing.\n`,
+    });
+    expect(await run(on('release-instance', 'nobody', '-n'))).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('No instance nobody has a record here'),
+    });
+  });
+
+  it('of forget prints the question', async () => {
+    const locks = await service();
+    await locks.runOnce('report', { keepDone: '1h' }, () => 1);
+    expect(await run(on('forget', 'report', '-n'))).toMatchObject({
+      code: 0,
+      stdout:
+        'The work of report is done after 1 attempt. Forget that, so that it is done again?\n',
+      stderr: expect.stringContaining(DRY),
+    });
+    expect(await json('forget', 'report', '-n')).toMatchObject({
+      ...{ forgotten: false, dryRun: true, once: { state: 'done' } },
+    });
+    expect((await run(on('forget', 'other', '-n'))).code).toBe(1);
+    await unchanged();
   });
 });
 

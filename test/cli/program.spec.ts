@@ -149,7 +149,7 @@ describe.each([
     );
     const [, holder = ''] = / {4}holder (\S+)\n/.exec(shown.stdout) ?? [];
     const released = await run([
-      ...['release', 'order:7', '--holder', holder, '--reason', 'a test', '--yes', ...at.args],
+      ...['release', 'order:7', '--if-holder', holder, '--reason', 'a test', '--yes', ...at.args],
     ]);
     expect(released).toMatchObject({
       code: 0,

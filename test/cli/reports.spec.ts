@@ -65,7 +65,7 @@ describe('release', () => {
     ...{ unresponsive: [], history: [], audit: [], ...facts },
   });
   const DONE = { status: 'done', keys: ['a'] } as const;
-  const NAMED = { json: true, yes: true, holder: '3f2a9c1d0e4b' };
+  const NAMED = { json: true, yes: true, 'if-holder': '3f2a9c1d0e4b' };
   const released = async (
     lock: LockDescription,
     options: GivenOptions = {},
@@ -151,15 +151,15 @@ describe('release', () => {
   });
 
   it('acts on the holder that is named, and asks for its name where nobody is asked', async () => {
-    const byName = async (name: string) => released(described(), { ...NAMED, holder: name });
+    const byName = async (name: string) => released(described(), { ...NAMED, 'if-holder': name });
     const [first, second] = ['3f2a9c1d0e4b', 'ffffffffffff'];
     expect((await byName(`${first}:17, ${second}`)).asked).toEqual([
       [{ key: 'a', holders: [{ leaseId: first, fencingToken: 17 }, { leaseId: second }] }, REASON],
     ]);
     for (const wrong of ['a', '3f2a9c1d0e4b:x', 'holdfast:3f2a9c1d0e4b', ''])
-      await expect(byName(wrong)).rejects.toThrow('Option --holder must be what');
+      await expect(byName(wrong)).rejects.toThrow('Option --if-holder must be what');
     await expect(released(described(), { yes: true })).rejects.toThrow(
-      '"release" with --yes needs --holder',
+      '"release" with --yes needs --if-holder',
     );
   });
 

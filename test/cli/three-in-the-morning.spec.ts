@@ -68,7 +68,8 @@ describe('at 3 a.m., an instance is frozen while it holds a key', () => {
     );
     expect(shown.stdout).toContain(`If it lives, "kill -9 ${frozen.pid}"`);
     const [, holder = ''] =
-      /Then: nestjs-holdfast release order:42 --holder (\S+) --reason '…'/.exec(shown.stdout) ?? [];
+      /Then: nestjs-holdfast release order:42 --if-holder (\S+) --reason '…'/.exec(shown.stdout) ??
+      [];
     expect(holder).toMatch(/^[0-9a-f]{12}$/);
     expect(shown.stdout).toContain('Waiting: 5 callers in 2 processes');
     expect(shown.stdout.match(/OrdersService\.pay \(order:<id>\), for /g)).toHaveLength(5);
@@ -76,7 +77,7 @@ describe('at 3 a.m., an instance is frozen while it holds a key', () => {
 
     const released = await program(
       [
-        ...['release', 'order:42', '--holder', holder, '--reason', 'stuck since 3 am'],
+        ...['release', 'order:42', '--if-holder', holder, '--reason', 'stuck since 3 am'],
         ...['--by', 'ada', '--yes', '--json'],
       ],
       { REDIS_URL },
@@ -130,7 +131,7 @@ describe('at 3 a.m., an instance is frozen while it holds a key', () => {
       for (const waiter of waiters.slice(0, count)) waiter.freeze();
       const released = await program(
         [
-          ...['release', `order:${id}`, '--holder', holders[0]!.leaseId],
+          ...['release', `order:${id}`, '--if-holder', holders[0]!.leaseId],
           ...['--reason', 'stuck', '--by', 'ada', '--yes'],
         ],
         { REDIS_URL },

@@ -82,12 +82,13 @@ const release: RedisCommand = {
   name: 'release',
   summary: 'Frees a key, if the holder that you saw still has it',
   word: { name: 'key', isRequired: true },
-  options: ['reason', 'by', 'holder', 'yes'],
+  options: ['reason', 'by', 'if-holder', 'yes', 'dry-run'],
   section: 'release-release-instance-and-forget',
   examples: [
+    ['release order:42 --dry-run', 'Show who would lose the key, and change nothing'],
     ["release order:42 --reason 'stuck since 3 am'", 'Show the holder, ask, and free the key'],
     [
-      "release order:42 --holder 3f2a9c1d0e4b --reason 'INC-1234' --yes",
+      "release order:42 --if-holder 3f2a9c1d0e4b --reason 'INC-1234' --yes",
       'In a script: free the key if this holder still has it',
     ],
   ],
@@ -98,9 +99,10 @@ const releaseInstance: RedisCommand = {
   name: 'release-instance',
   summary: 'Frees all keys of one instance, for a machine that is dead',
   word: { name: 'id', isRequired: true },
-  options: ['reason', 'by', 'yes'],
+  options: ['reason', 'by', 'yes', 'dry-run'],
   section: 'release-release-instance-and-forget',
   examples: [
+    ['release-instance BcIqSEHz -n', 'Print the keys that it would lose'],
     ["release-instance BcIqSEHz --reason 'machine is dead'", 'Ask, and free what it holds'],
     ["release-instance BcIqSEHz --reason 'INC-1234' --yes", 'In a script: do not ask'],
   ],
@@ -111,9 +113,10 @@ const forget: RedisCommand = {
   name: 'forget',
   summary: 'Forgets work that was done once, so that it is done again',
   word: { name: 'key', isRequired: true },
-  options: ['reason', 'by', 'yes'],
+  options: ['reason', 'by', 'yes', 'dry-run'],
   section: 'release-release-instance-and-forget',
   examples: [
+    ['forget report:2026-11-24 -n', 'Print what would be forgotten'],
     ["forget report:2026-11-24 --reason 'wrong prices'", 'Ask, and have the work done again'],
     ["forget report:2026-11-24 --reason 'INC-1234' --yes", 'In a script: do not ask'],
   ],
@@ -143,7 +146,7 @@ const migrate: LocalCommand = {
   options: ['dry-run', 'drop-in'],
   section: 'migrate',
   examples: [
-    ['migrate src --dry-run', 'Print the changes, and write nothing'],
+    ['migrate src -n', 'Print the changes as a diff, and write nothing'],
     ['migrate src', 'Rewrite the files in src'],
   ],
 };

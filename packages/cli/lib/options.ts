@@ -29,13 +29,17 @@ export const OPTIONS = {
     value: 'TEXT',
     help: 'Why: the holder is notified, the audit keeps it',
   },
-  holder: {
+  'if-holder': {
     type: 'string',
     value: 'ID',
-    help: 'The holder that "show" names; another one keeps the key',
+    help: 'Only if this holder, which "show" names, has the key. Several: with commas',
   },
   by: { type: 'string', value: 'NAME', help: 'Who you are. Default: user@host' },
-  'dry-run': { type: 'boolean', help: 'Print the changes as a diff, and write nothing' },
+  'dry-run': {
+    type: 'boolean',
+    short: 'n',
+    help: 'Print what would be done, and change nothing',
+  },
   'drop-in': { type: 'boolean', help: 'Keep the calls of redlock: change its import only' },
   yes: { type: 'boolean', short: 'y', help: 'Do not ask before acting' },
   help: { type: 'boolean', short: 'h', help: 'Print this text' },
@@ -73,7 +77,7 @@ export interface GivenOptions {
   readonly limit?: string;
   readonly interval?: string;
   readonly reason?: string;
-  readonly holder?: string;
+  readonly 'if-holder'?: string;
   readonly by?: string;
   readonly 'dry-run'?: boolean;
   readonly 'drop-in'?: boolean;

@@ -1,6 +1,6 @@
 import type { LockDescription } from 'nestjs-holdfast/admin';
 import type { Context, RunWithRedis } from '../command.js';
-import { confirmed, interventionOf, mayAct } from '../confirm.js';
+import { confirmed, interventionOf, mayAct, preview } from '../confirm.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
 import { codeOf, factsOf } from '../outcome.js';
 import { printable, toJson } from '../text/printable.js';
@@ -16,6 +16,8 @@ export const forget: RunWithRedis = async (context) => {
   if (once === undefined) return nothingKnown(context);
   if (options.json !== true) terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
   const question = `The work of ${printable(key)} is ${once.state} after ${counted(once.attempts, 'attempt')}. Forget that, so that it is done again?`;
+  if (request === undefined)
+    return preview(context, { question, lines: [], facts: { key, forgotten: false, once } });
   if (!(await confirmed(context, question))) return EXIT.unconfirmed;
   const outcome = await admin().forgetOnce(lock, request);
   if (outcome.status === 'nothing') return nothingKnown(context);

@@ -1,6 +1,6 @@
-import type { InstanceInfo } from 'nestjs-holdfast/admin';
+import type { InstanceInfo, LockAdmin } from 'nestjs-holdfast/admin';
 import type { Context, RunWithRedis } from '../command.js';
-import { confirmed, interventionOf, mayAct } from '../confirm.js';
+import { confirmed, interventionOf, mayAct, preview } from '../confirm.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
 import { codeOf, factsOf } from '../outcome.js';
 import { printable, toJson } from '../text/printable.js';
@@ -15,19 +15,51 @@ export const releaseInstance: RunWithRedis = async (context) => {
   if (options.json !== true) terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
   const instance = (await admin().instances()).find((each) => each.id === id);
   const nowMs = runtime.now().wallMs;
+  if (request === undefined) return wouldRelease(context, instance);
   if (!(await confirmed(context, questionOf(id, instance, nowMs)))) return EXIT.unconfirmed;
   const outcome = await admin().releaseInstance(instance ?? { id }, request);
   if (outcome.status === 'refused') return reportsAgain(context, outcome.now);
-  const keys = outcome.status === 'done' ? outcome.keys : [];
-  const facts = outcome.status === 'done' ? factsOf(outcome) : {};
-  if (options.json === true) terminal.write(`${toJson({ id, released: keys, ...facts })}\n`);
-  else if (keys.length === 0) terminal.write(`${printable(id)} holds nothing.\n`);
+  if (outcome.status === 'nothing') return holdsNothing(context);
+  const { keys } = outcome;
+  if (options.json === true)
+    terminal.write(`${toJson({ id, released: keys, ...factsOf(outcome) })}\n`);
   else {
     const names = keys.map((key) => `  ${printable(key)}\n`).join('');
     terminal.write(`${ink.green('Released')} ${counted(keys.length, 'key')}:\n${names}`);
   }
-  return outcome.status === 'done' ? codeOf(context, outcome) : EXIT.nothing;
+  return codeOf(context, outcome);
 };
+
+async function wouldRelease(
+  context: Context,
+  instance: InstanceInfo | undefined,
+): Promise<ExitCode> {
+  const { admin, word: id, terminal, runtime } = context;
+  const question = questionOf(id, instance, runtime.now().wallMs);
+  const keys = instance === undefined ? [] : await keysOf(admin(), id);
+  if (keys.length > 0)
+    return preview(context, {
+      question,
+      lines: keys.map(printable),
+      facts: { id, released: [], keys },
+    });
+  if (instance === undefined)
+    terminal.note(`${question}\nWhat an instance without a record holds is not known before.\n`);
+  return holdsNothing(context);
+}
+
+async function keysOf(admin: LockAdmin, id: string): Promise<readonly string[]> {
+  const keys: string[] = [];
+  for await (const { key, leases } of admin.list())
+    if (leases.some(({ instanceId }) => instanceId === id)) keys.push(key);
+  return keys.sort();
+}
+
+function holdsNothing({ word: id, options, terminal }: Context): ExitCode {
+  if (options.json === true) terminal.write(`${toJson({ id, released: [] })}\n`);
+  else terminal.write(`${printable(id)} holds nothing.\n`);
+  return EXIT.nothing;
+}
 
 function reportsAgain({ word: id, options, terminal, ink }: Context, now: InstanceInfo): ExitCode {
   if (options.json === true) terminal.write(`${toJson({ id, released: [], now })}\n`);

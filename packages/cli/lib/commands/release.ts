@@ -1,10 +1,10 @@
-import type { LockDescription, SeenHolder } from 'nestjs-holdfast/admin';
+import type { HolderInfo, LockDescription, SeenHolder } from 'nestjs-holdfast/admin';
 import { describe } from 'nestjs-holdfast/tools';
 import type { Context, RunWithRedis } from '../command.js';
-import { confirmed, interventionOf, mayAct } from '../confirm.js';
+import { confirmed, interventionOf, mayAct, preview } from '../confirm.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
 import { codeOf, factsOf } from '../outcome.js';
-import { callersIn, descriptionLines } from '../text/description.js';
+import { callersIn, descriptionLines, seenText, unknownHolder } from '../text/description.js';
 import { printable, toJson } from '../text/printable.js';
 import { counted, nameOf } from '../text/who.js';
 import { UsageError } from '../usage-error.js';
@@ -17,11 +17,16 @@ export const release: RunWithRedis = async (context) => {
   const { admin, word: key, options, terminal, ink, runtime, target } = context;
   const lock = await admin().describe(key);
   if (lock.holders.length === 0) return nobodyHeld(context);
-  if (options.json !== true) {
-    terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
-    terminal.note(`${linesOf(context, lock)}\n\n`);
+  if (options.json !== true) terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
+  const holders = named === undefined ? lock.holders : lock.holders.filter(isAmong(named));
+  if (holders.length === 0) return otherHolds(context, lock);
+  if (options.json !== true) terminal.note(`${linesOf(context, lock)}\n\n`);
+  const question = questionOf(key, holders);
+  if (request === undefined) {
+    const lines = holders.map(toWhom);
+    return preview(context, { question, lines, facts: { key, released: false, holders } });
   }
-  if (!(await confirmed(context, questionOf(lock)))) return EXIT.unconfirmed;
+  if (!(await confirmed(context, question))) return EXIT.unconfirmed;
   const at = new Date(runtime.now().wallMs);
   const outcome = await admin().release(
     named === undefined ? lock : { key, holders: named },
@@ -33,21 +38,22 @@ export const release: RunWithRedis = async (context) => {
     terminal.write(`${toJson({ key, released: true, at, ...factsOf(outcome) })}\n`);
   else {
     terminal.write(`${ink.green('Released')} ${printable(key)}${consequenceOf(lock)}\n`);
-    for (const warning of warningsOf(lock)) terminal.note(`${ink.red(warning)}\n`);
+    for (const warning of warningsOf(holders)) terminal.note(`${ink.red(warning)}\n`);
   }
   return codeOf(context, outcome);
 };
 
 /**
- * The holders of `--holder`; `undefined` if it was not given.
+ * The holders of `--if-holder`; `undefined` if it was not given.
  *
  * @throws UsageError without them if the program does not show the holder and ask
  */
-function holdersIn({ options: { holder, yes } }: Context): readonly SeenHolder[] | undefined {
-  if (holder !== undefined) return holder.split(',').map(holderIn);
+function holdersIn({ options }: Context): readonly SeenHolder[] | undefined {
+  const { 'if-holder': named, yes } = options;
+  if (named !== undefined) return named.split(',').map(holderIn);
   if (yes !== true) return undefined;
   throw new UsageError(
-    '"release" with --yes needs --holder, so that a later holder keeps the key: --holder 3f2a9c1d0e4b. "show" prints it.',
+    '"release" with --yes needs --if-holder, so that a later holder keeps the key: --if-holder 3f2a9c1d0e4b. "show" prints it.',
   );
 }
 
@@ -56,10 +62,22 @@ function holderIn(text: string): SeenHolder {
   const [, leaseId, token] = /^([0-9a-f]{12})(?::(\d{1,16}))?$/.exec(text.trim()) ?? [];
   if (leaseId === undefined)
     throw new UsageError(
-      `Option --holder must be what "show" prints, such as 3f2a9c1d0e4b, received ${describe(text)}.`,
+      `Option --if-holder must be what "show" prints, such as 3f2a9c1d0e4b, received ${describe(text)}.`,
     );
   return token === undefined ? { leaseId } : { leaseId, fencingToken: Number(token) };
 }
+
+/** Callers of one process pass a lease on, each with its own token. */
+const isAmong =
+  (named: readonly SeenHolder[]) =>
+  ({ leaseId, fencingToken: current }: HolderInfo): boolean =>
+    named.some(
+      ({ leaseId: id, fencingToken = current }) =>
+        id === leaseId && (current === undefined || fencingToken === current),
+    );
+
+const toWhom = (holder: HolderInfo): string =>
+  `holder ${seenText(holder)}: ${holder.instance === undefined ? unknownHolder(holder) : nameOf(holder.instance)}`;
 
 const linesOf = (context: Context, lock: LockDescription): string =>
   descriptionLines(lock, context).join('\n');
@@ -81,7 +99,7 @@ function nobodyHeld({ word: key, options, terminal }: Context): ExitCode {
 }
 
 /** Work continues after its lock was taken away, so the question names the holder. */
-function questionOf({ key, holders }: LockDescription): string {
+function questionOf(key: string, holders: readonly HolderInfo[]): string {
   const living = holders.flatMap(({ instance, isUnresponsive }) =>
     instance === undefined || isUnresponsive ? [] : [nameOf(instance)],
   );
@@ -94,7 +112,7 @@ function questionOf({ key, holders }: LockDescription): string {
 }
 
 /** For holders that did not reply: a frozen process continues when it is resumed. */
-const warningsOf = ({ holders }: LockDescription): readonly string[] =>
+const warningsOf = (holders: readonly HolderInfo[]): readonly string[] =>
   holders.flatMap(({ instance, isUnresponsive }) =>
     instance === undefined || !isUnresponsive
       ? []

@@ -77,8 +77,8 @@ function holderLines({ key, holders, line }: LockDescription, drawing: Drawing):
   ];
 }
 
-/** What `--holder` takes. */
-const seenText = ({ leaseId, fencingToken }: HolderInfo): string =>
+/** What `--if-holder` takes. */
+export const seenText = ({ leaseId, fencingToken }: HolderInfo): string =>
   fencingToken === undefined ? leaseId : `${leaseId}:${String(fencingToken)}`;
 
 /** A frozen process may continue with its work: it has to be gone before another holder is admitted. */
@@ -86,7 +86,7 @@ function nextStep(info: HolderInfo, key: string, { again }: Drawing): readonly s
   const { instance, isUnresponsive } = info;
   if (!isUnresponsive || instance === undefined) return [];
   const [host, pid] = [printable(instance.host), String(instance.pid)];
-  const release = again(['release', key, '--holder', seenText(info), '--reason', '…']);
+  const release = again(['release', key, '--if-holder', seenText(info), '--reason', '…']);
   return [
     `    next: on ${host}, "ps -o stat=,lstart=,args= -p ${pid}" begins with T for a stopped process. Nothing, or Z: it is dead.`,
     `    If it lives, "kill -9 ${pid}": its work may continue otherwise. Then: ${release}`,
@@ -103,7 +103,7 @@ function commonOrigin(line: readonly WaiterInfo[]): string {
 function holder(info: HolderInfo, likely: string, { nowMs, ink }: Drawing): readonly string[] {
   const { instance, since, remainingMs, isUnresponsive, isDetached, places = 1 } = info;
   const lines = [
-    `  ${instance === undefined ? unknown(info) : nameOf(instance)}`,
+    `  ${instance === undefined ? unknownHolder(info) : nameOf(instance)}`,
     `    holder ${seenText(info)}`,
   ];
   if (since !== undefined)
@@ -125,7 +125,8 @@ function holder(info: HolderInfo, likely: string, { nowMs, ink }: Drawing): read
   return lines;
 }
 
-function unknown({ isForeign, isDetached = false }: HolderInfo): string {
+/** Who holds a key, if no instance is known to. */
+export function unknownHolder({ isForeign, isDetached = false }: HolderInfo): string {
   if (isDetached) return 'no process at the moment: it was detached, and waits to be attached';
   return isForeign
     ? 'other software, which Holdfast knows nothing of'
