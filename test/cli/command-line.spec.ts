@@ -54,7 +54,7 @@ describe('the command line', () => {
     [['release', 'a', '--by', 'x', '--by', 'y'], 'Option --by was given twice.'],
     [
       ['list', '--reason', 'x'],
-      '"list" takes no option --reason. Its options are --limit, --redis',
+      '"list" takes no option --reason. Its options are --unresponsive, --sort, --limit, --redis',
     ],
     [['show'], '"show" needs a key: show <key>.'],
     [
@@ -75,6 +75,11 @@ describe('the command line', () => {
       'Option --limit must be a whole number from 1 on, received "0".',
     ],
     [['list', '--redis', NOBODY, '--limit', 'ten'], 'received "ten"'],
+    ...['list', 'watch'].map((command): [string[], string] => [
+      [command, '--redis', NOBODY, '--sort', 'wait'],
+      'Option --sort must be one of waiting, held, key, expires, received "wait". Did you mean "waiting"?',
+    ]),
+    [['top', '--sort', 'key'], '"top" takes no option --sort'],
     [
       ['watch', '--redis', NOBODY, '--interval', '2'],
       'Option --interval must be a time from 100ms to 60min with its unit, such as 500ms or 2s, received "2".',
@@ -176,12 +181,10 @@ describe('the command line', () => {
 
   it('is documented: each command, option and exit code', async () => {
     const page = readFileSync('docs/cli.md', 'utf8');
-    const { stdout } = await run(['--help']);
-    const names = [...stdout.matchAll(/^ {2}([a-z][a-z-]*)/gm)].map(([, name]) => name);
-    const rows = [...page.matchAll(/^\| `([a-z][a-z-]*)(?: [[<][^`]*)?` /gm)].map(
-      ([, name]) => name,
+    const rows = [...page.matchAll(/^\| `([a-z][a-z-]*)(?: [[<][^`]*)?` .*\|([^|]*)\|$/gm)].map(
+      ([, name, cell = '']) => [name, Array.from(cell.matchAll(/`--([a-z-]+)`/g), ([, o]) => o)],
     );
-    expect(rows).toEqual(expect.arrayContaining(names));
+    for (const { name, options } of COMMANDS) expect(rows).toContainEqual([name, options]);
     for (const option of OPTION_NAMES) expect(page).toContain(`--${option}`);
     for (const code of Object.values(EXIT))
       expect(page).toMatch(new RegExp(`^\\| ${code} +\\| `, 'm'));

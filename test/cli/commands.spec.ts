@@ -79,7 +79,7 @@ describe('list', () => {
     expect(code).toBe(0);
     expect(stderr).toBe(`Redis at 127.0.0.1:${server.port}, prefix lock:\n`);
     expect(stdout).toMatch(
-      /^KEY +MODE +HELD FOR +ENDS IN +LINE +HOLDER +WHERE\norder:2 +shared .* 1 +orders 1\.4\.2 +web-3, pid 4711\norder:1 +exclusive .* orders 1\.4\.2 +web-3, pid 4711\n$/,
+      /^STATE +KEY +HELD FOR +LINE +HOLDER +WHERE +ENDS IN +MODE\nheld +order:2 .* 1 +orders 1\.4\.2 +web-3, pid 4711 .* shared\nheld +order:1 .* orders 1\.4\.2 +web-3, pid 4711 .* exclusive\n$/,
     );
     expect((await run(on('list', 'order:1'))).stdout).not.toContain('order:2');
     expect((await run(on('list', '--limit', '1'))).stderr).toContain('1 of 2 keys');
@@ -91,14 +91,14 @@ describe('list', () => {
     await locks.acquire('order:1', { mode: 'shared' });
     await locks.acquire('order:1', { mode: 'shared' });
     expect(await json('list')).toMatchObject([{ key: 'order:1', mode: 'shared', holders: 2 }]);
-    expect((await run(on('list'))).stdout).toMatch(/\norder:1 +shared /);
+    expect((await run(on('list'))).stdout).toMatch(/\nheld +order:1 .* shared\n/);
     expect((await run(on('show', 'order:1'))).stdout).toContain('held, shared');
   });
 
   it('names a lock that was detached', async () => {
     const locks = await service();
     await (await locks.acquire('order:2')).detach({ ttl: '20s' });
-    expect((await run(on('list', 'order:2'))).stdout).toMatch(/\norder:2 .* detached *\n/);
+    expect((await run(on('list', 'order:2'))).stdout).toMatch(/\ndetached +order:2 /);
     expect((await run(on('show', 'order:2'))).stdout).toMatch(
       /it was detached, and waits to be attached[^]* unless it is attached\n/,
     );
@@ -114,6 +114,76 @@ describe('list', () => {
     for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(60);
     expect(stdout).toContain('a…');
     expect((await run(on('list'))).stdout).toContain('\\u{1b}[2J');
+  });
+
+  it('says of which holders and instances nothing was heard for 15 s', async () => {
+    const frozen = await service();
+    const other = await service({ ...MACHINE, host: 'web-4' });
+    await frozen.acquire('order:1');
+    await other.acquire('order:2');
+    expect(await run(on('list', '--unresponsive'))).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: expect.stringContaining('No holder of 2 keys is unresponsive.'),
+    });
+    expect((await run(on('instances', '--unresponsive'))).stderr).toContain(
+      'None of 2 services is unresponsive.',
+    );
+    const [{ id }] = (await json('instances')).filter(({ host }: any) => host === 'web-3');
+    // It reports every 5 s, so it may do so in between.
+    const silenced = async (...args: readonly string[]) => {
+      await server.command('PEXPIRE', `lock:{instances}:${id}`, 3_600_000 - 20_000);
+      return run(on(...args));
+    };
+    await eventually(async () => {
+      const { stdout } = await silenced('list', '--unresponsive');
+      return /^STATE .*\nunresponsive +order:1 .*\n$/.test(stdout);
+    });
+    await eventually(async () => {
+      const { stdout } = await silenced('list', '--unresponsive', '--json');
+      return (
+        JSON.parse(stdout)
+          .map(({ key }: any) => key)
+          .join() === 'order:1'
+      );
+    });
+    await eventually(async () => {
+      const { stdout } = await silenced('watch', '--unresponsive');
+      return / 1 key, .*\nSTATE .*\nunresponsive +order:1 .*\n$/.test(stdout);
+    });
+    await eventually(async () => {
+      const { stdout } = await silenced('instances', '--unresponsive');
+      return /^STATE .*\nunresponsive +\S+ +orders +web-3 .*\n$/.test(stdout);
+    });
+  });
+
+  it('sorts as it is asked to, in a table and in JSON', async () => {
+    const locks = await service();
+    for (const [key, ttl] of [
+      ['b', '60s'],
+      ['c', '20s'],
+      ['a', '40s'],
+    ] as const) {
+      await locks.acquire(key, { ttl });
+      const acquiredMs = Date.now();
+      await eventually(async () => Date.now() > acquiredMs);
+    }
+    const keysBy = async (order: string) => {
+      const rows = await json('list', '--sort', order);
+      const { stdout } = await run(on('list', '--sort', order));
+      const printed = [...stdout.matchAll(/^held +(\w)/gm)].map(([, key]) => key);
+      expect(rows.map(({ key }: any) => key)).toEqual(printed);
+      return printed.join('');
+    };
+    expect(await keysBy('held')).toBe('bca');
+    expect(await keysBy('waiting')).toBe('bca');
+    expect(await keysBy('expires')).toBe('cab');
+    expect(await keysBy('key')).toBe('abc');
+    expect(await run(on('list', '--sort', 'expires', '--limit', '1'))).toMatchObject({
+      stdout: expect.stringMatching(/^STATE .*\nheld +c .*\n$/),
+      stderr: expect.stringContaining('1 of 3 keys, those that end first.'),
+    });
+    expect(await json('list', '--sort', 'key', '--limit', '2')).toHaveLength(2);
   });
 
   it('of nothing says so', async () => {
@@ -395,7 +465,7 @@ describe('forget', () => {
       locks.runOnce('report', { keepDone: '1h' }, () => 1);
     expect(await work()).toMatchObject({ outcome: 'completed' });
     expect(await work()).toMatchObject({ outcome: 'done-elsewhere' });
-    expect((await run(on('list'))).stdout).toMatch(/report +free +done\n/);
+    expect((await run(on('list'))).stdout).toMatch(/\nonce done +report\n/);
     const shown = await run(on('show', 'report'));
     expect(shown).toMatchObject({
       code: 0,
@@ -422,7 +492,7 @@ describe('instances and top', () => {
     const locks = await service();
     const other = await service({ ...MACHINE, host: 'web-4', pid: 12 });
     expect((await run(on('instances'))).stdout).toMatch(
-      /^ID +APPLICATION +VERSION +HOST +PID +STARTED +SEEN +STATE\n\S+ +orders +1\.4\.2 +web-4 +12 .* reports\n\S+ +orders +1\.4\.2 +web-3 +4711 .* reports\n$/,
+      /^STATE +ID +APPLICATION +HOST +PID +SEEN +VERSION +STARTED\nreports +\S+ +orders +web-4 +12 .* 1\.4\.2 .* UTC\nreports +\S+ +orders +web-3 +4711 .* 1\.4\.2 .* UTC\n$/,
     );
     const lock = await locks.acquire('order:1');
     const waited = other.acquire('order:1', { wait: '20s' });

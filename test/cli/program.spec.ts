@@ -140,7 +140,10 @@ describe.each([
       { withinMs: 15_000 },
     );
     const listed = await run(['list', ...at.args]);
-    expect(listed).toMatchObject({ code: 0, stdout: expect.stringMatching(/order:7 +exclusive/) });
+    expect(listed).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/held +order:7 .* exclusive/),
+    });
     const shown = await run(['show', 'order:7', ...at.args]);
     expect(shown.stdout).toContain(`pid ${orders.pid}`);
     expect(shown.stdout.match(/OrdersService\.pay \(order:<id>\)/g)).toHaveLength(2);

@@ -74,7 +74,7 @@ inTerminal('in a terminal', () => {
       expect(watch.output.endsWith('\x1b[?25h\x1b[?1049l')).toBe(true);
       const frame = watch.output.split('\x1b[H').at(-1)!;
       expect(frame.split('\r\n').length).toBeLessThanOrEqual(8);
-      expect(frame).toContain('\x1b[1mKEY');
+      expect(frame).toContain('\x1b[1mSTATE');
       expect(frame).toContain('9…');
     },
   );

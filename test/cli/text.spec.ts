@@ -4,7 +4,8 @@ import type { LockSummary } from '../../lib/admin/lock-admin.types.js';
 import type { Finding, Level } from '../../packages/cli/lib/doctor/finding.js';
 import { findingLines } from '../../packages/cli/lib/text/findings.js';
 import { inkFor } from '../../packages/cli/lib/text/ink.js';
-import { byUrgency } from '../../packages/cli/lib/text/lock-table.js';
+import { ORDERS } from '../../packages/cli/lib/order.js';
+import { lockLines } from '../../packages/cli/lib/text/lock-table.js';
 import { printable, toJson } from '../../packages/cli/lib/text/printable.js';
 import { tableLines, type Column } from '../../packages/cli/lib/text/table.js';
 import { lasting, moment } from '../../packages/cli/lib/text/times.js';
@@ -195,22 +196,116 @@ describe('the findings of the doctor', () => {
 });
 
 describe('the order of keys', () => {
-  it('is that of their lines, then of when they were taken, then of their names', () => {
-    const lock = (key: string, waiting: number, sinceMs?: number): LockSummary => ({
-      ...{ key, state: 'held', holders: 1, leases: [], waiting, waitingInstanceIds: [] },
-      ...(sinceMs !== undefined && { since: new Date(sinceMs) }),
-    });
-    const ordered = [
-      ...[lock('z', 9), lock('y', 2, 5), lock('x', 1, 3), lock('b', 1, 7), lock('c', 1, 7)],
-      ...[lock('e', 0, 9), lock('a', 0)],
-    ];
+  const lock = (key: string, facts: Partial<LockSummary> = {}): LockSummary => ({
+    ...{ key, state: 'held', holders: 1, leases: [], waiting: 0, waitingInstanceIds: [] },
+    ...facts,
+  });
+  const since = (ms: number): Date => new Date(ms);
+
+  it.each([
+    [
+      'waiting',
+      [
+        ...[lock('z', { waiting: 9 }), lock('y', { waiting: 2, since: since(5) })],
+        ...[lock('x', { waiting: 1, since: since(3) }), lock('b', { waiting: 1, since: since(7) })],
+        ...[lock('c', { waiting: 1, since: since(7) }), lock('e', { since: since(9) }), lock('a')],
+      ],
+    ],
+    [
+      'held',
+      [
+        ...[lock('z', { since: since(1) }), lock('b', { since: since(2), waiting: 1 })],
+        ...[lock('c', { since: since(2), waiting: 5 }), lock('a'), lock('d', { waiting: 9 })],
+      ],
+    ],
+    ['key', [lock('a'), lock('b', { waiting: 9, since: since(1) }), lock('c', { remainingMs: 1 })]],
+    [
+      'expires',
+      [
+        ...[lock('z', { remainingMs: 1 }), lock('b', { remainingMs: 2 })],
+        ...[lock('c', { remainingMs: 2 }), lock('y', { remainingMs: Infinity })],
+        ...[lock('a'), lock('d')],
+      ],
+    ],
+  ] as const)('--sort %s has one place for each', (name, ordered) => {
     for (let turn = 0; turn < ordered.length; turn += 1) {
       const turned = [...ordered.slice(turn), ...ordered.slice(0, turn)];
       for (const some of [turned, turned.toReversed()])
-        expect(some.toSorted(byUrgency).map(({ key }) => key)).toEqual(
+        expect(some.toSorted(ORDERS[name].compare).map(({ key }) => key)).toEqual(
           ordered.map(({ key }) => key),
         );
     }
+  });
+});
+
+describe('the table of keys', () => {
+  const instance = (isUnresponsive: boolean): LockSummary['instance'] => ({
+    ...{
+      id: 'one',
+      application: 'orders-of-the-shop',
+      version: '1.4.2',
+      host: 'web-3.example.org',
+    },
+    ...{ pid: 4711, startedAt: new Date(0), seenAt: new Date(0), isUnresponsive },
+    isListening: true,
+  });
+  const held: LockSummary = {
+    ...{ key: 'order:42:of-a-customer-with-a-long-name', state: 'held', mode: 'exclusive' },
+    ...{ holders: 1, leases: [], waiting: 12, waitingInstanceIds: [] },
+    ...{ since: new Date(0), remainingMs: 48_000 },
+  };
+  const FREE: Omit<LockSummary, 'key'> = {
+    ...{ state: 'free', holders: 0, leases: [], waiting: 0, waitingInstanceIds: [] },
+  };
+  const LOCKS: readonly LockSummary[] = [
+    { ...held, instance: instance(true) },
+    { ...held, instance: instance(false), once: 'running' },
+    { ...held, holders: 2 },
+    { ...held, isDetached: true },
+    { ...FREE, key: 'free', waiting: 1 },
+    ...(['running', 'failed', 'done', 'exhausted'] as const).map((once): LockSummary => ({
+      ...FREE,
+      key: once,
+      once,
+    })),
+  ];
+  const STATES = [
+    ...['unresponsive', 'held', 'held', 'detached', 'free'],
+    ...['once running', 'once failed', 'once done', 'once exhausted'],
+  ];
+  const linesAt = (columns: number): readonly string[] =>
+    lockLines(LOCKS, { columns, nowMs: 252_000, ink });
+
+  it('begins with the state, which is whole however narrow the terminal is', () => {
+    for (const columns of [14, 20, 40, 60, 80, 120, Infinity]) {
+      const [head, ...rows] = linesAt(columns);
+      expect(head).toMatch(/^STATE\b/);
+      expect(rows.map((row) => row.slice(0, 14).trimEnd())).toEqual(STATES);
+    }
+  });
+
+  it('leaves columns out from the right', () => {
+    const titlesAt = (columns: number): readonly string[] =>
+      (linesAt(columns)[0] ?? '').split(/ {2,}/);
+    const all = [
+      ...['STATE', 'KEY', 'HELD FOR', 'LINE', 'HOLDER', 'WHERE', 'ENDS IN', 'MODE', 'ONCE'],
+    ];
+    expect(titlesAt(Infinity)).toEqual(all);
+    for (let columns = 28; columns < 150; columns += 1) {
+      const titles = titlesAt(columns);
+      expect(titles).toEqual(all.slice(0, titles.length));
+    }
+    expect(titlesAt(80)).toEqual(all.slice(0, 7));
+  });
+
+  it('names the holder', () => {
+    const holders = linesAt(Infinity).map((line) => line.replace(/^.* (?:LINE|12) {2}/, ''));
+    expect(holders.slice(1, 5)).toEqual([
+      'orders-of-the-shop 1.4.2  web-3.example.org, pid 4711     48 s  exclusive',
+      'orders-of-the-shop 1.4.2  web-3.example.org, pid 4711     48 s  exclusive  running',
+      'not known and 1 more                                      48 s  exclusive',
+      '                                                          48 s  exclusive',
+    ]);
   });
 });
 

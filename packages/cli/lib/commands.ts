@@ -7,10 +7,11 @@ const list: RedisCommand = {
   name: 'list',
   summary: 'Keys that are held, waited for or marked as done',
   word: { name: 'start-of-keys', isRequired: false },
-  options: ['limit'],
+  options: ['unresponsive', 'sort', 'limit'],
   section: 'list-and-watch',
   examples: [
-    ['list order:', 'Keys that begin with order:'],
+    ['list --unresponsive', 'Keys whose holder is frozen, cut off or dead'],
+    ['list order: --sort held --limit 10', 'The ten keys of order: that are held longest'],
     ['list --json', 'Every key, for a script'],
   ],
 };
@@ -33,7 +34,7 @@ const watch: RedisCommand = {
   name: 'watch',
   summary: 'As list, redrawn in place',
   word: { name: 'start-of-keys', isRequired: false },
-  options: ['limit', 'interval'],
+  options: ['unresponsive', 'sort', 'limit', 'interval'],
   section: 'list-and-watch',
   examples: [
     ['watch order: --interval 500ms', 'Keys that begin with order:, twice a second'],
@@ -57,10 +58,11 @@ const instances: RedisCommand = {
   works: 'with-redis',
   name: 'instances',
   summary: 'Services that use these locks, the newest first',
-  options: ['limit'],
+  options: ['unresponsive', 'limit'],
   section: 'instances-and-audit',
   examples: [
     ['instances', 'Every service that reported within the last hour'],
+    ['instances --unresponsive', 'Those that are frozen, cut off or dead'],
     ['instances --json', 'The same for a script'],
   ],
 };

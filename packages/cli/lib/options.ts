@@ -8,6 +8,9 @@ export interface OptionSpec {
   readonly help: string;
 }
 
+/** The longest lines, the longest held, the names, or the first to end. */
+export const SORTS = ['waiting', 'held', 'key', 'expires'] as const;
+
 export const OPTIONS = {
   redis: {
     type: 'string',
@@ -22,6 +25,12 @@ export const OPTIONS = {
     help: 'The keyPrefix of the application. Default: lock:',
   },
   json: { type: 'boolean', help: 'Print one JSON document' },
+  unresponsive: { type: 'boolean', help: 'Only where the instance is frozen, cut off or dead' },
+  sort: {
+    type: 'string',
+    value: 'ORDER',
+    help: `Which come first: ${SORTS.join(', ')}. Default: waiting`,
+  },
   limit: { type: 'string', value: 'N', help: 'Print at most N rows' },
   interval: { type: 'string', value: 'TIME', help: 'Between two looks: 500ms, 2s. Default: 2s' },
   reason: {
@@ -74,6 +83,8 @@ export interface GivenOptions {
   readonly cluster?: boolean;
   readonly prefix?: string;
   readonly json?: boolean;
+  readonly unresponsive?: boolean;
+  readonly sort?: string;
   readonly limit?: string;
   readonly interval?: string;
   readonly reason?: string;

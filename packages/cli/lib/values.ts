@@ -1,5 +1,7 @@
 import { describe } from 'nestjs-holdfast/tools';
-import { UsageError } from './usage-error.js';
+import { SORTS } from './options.js';
+import { ORDERS, type Order } from './order.js';
+import { suggestion, UsageError } from './usage-error.js';
 
 /** @throws UsageError unless it is a whole number from 1 on */
 export function countIn(text: string | undefined, fallback: number): number {
@@ -23,5 +25,14 @@ export function intervalIn(text = '2s'): number {
   if (ms >= SHORTEST_MS && ms <= LONGEST_MS) return ms;
   throw new UsageError(
     `Option --interval must be a time from 100ms to 60min with its unit, such as 500ms or 2s, received ${describe(text)}.`,
+  );
+}
+
+/** @throws UsageError unless it is one of the orders */
+export function orderIn(text = 'waiting'): Order {
+  const name = SORTS.find((each) => each === text);
+  if (name !== undefined) return ORDERS[name];
+  throw new UsageError(
+    `Option --sort must be one of ${SORTS.join(', ')}, received ${describe(text)}.${suggestion(text, SORTS)}`,
   );
 }

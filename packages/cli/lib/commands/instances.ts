@@ -3,18 +3,20 @@ import { EXIT } from '../exit-codes.js';
 import { printable, toJson } from '../text/printable.js';
 import { tableLines, type Column } from '../text/table.js';
 import { lasting, moment } from '../text/times.js';
+import { counted } from '../text/who.js';
 import { countIn } from '../values.js';
 
+/** In the order of use: columns that do not fit are left out from the right. */
 const COLUMNS: readonly Column[] = [
+  { title: 'STATE' },
   { title: 'ID' },
   { title: 'APPLICATION', atLeast: 8 },
-  { title: 'VERSION', atLeast: 5, leaveOut: 3 },
-  { title: 'SERVICE', atLeast: 5, leaveOut: 4 },
   { title: 'HOST', atLeast: 8 },
   { title: 'PID', align: 'right' },
-  { title: 'STARTED', leaveOut: 2 },
   { title: 'SEEN', align: 'right', leaveOut: 1 },
-  { title: 'STATE', leaveOut: 1 },
+  { title: 'VERSION', atLeast: 5, leaveOut: 2 },
+  { title: 'SERVICE', atLeast: 5, leaveOut: 3 },
+  { title: 'STARTED', leaveOut: 4 },
 ];
 
 /** Who uses this Redis. */
@@ -27,27 +29,33 @@ export const instances: RunWithRedis = async ({
   target,
 }) => {
   const limit = countIn(options.limit, Infinity);
-  const found = (await admin().instances()).slice(0, limit);
+  const all = await admin().instances();
+  const wanted = options.unresponsive === true ? all.filter((each) => each.isUnresponsive) : all;
+  const found = wanted.slice(0, limit);
   if (options.json === true) {
     terminal.write(`${toJson(found)}\n`);
     return EXIT.ok;
   }
   terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
   if (found.length === 0) {
-    terminal.note('No service has described itself here within the last hour.\n');
+    terminal.note(
+      all.length === 0
+        ? 'No service has described itself here within the last hour.\n'
+        : `None of ${counted(all.length, 'service')} is unresponsive.\n`,
+    );
     return EXIT.ok;
   }
   const nowMs = runtime.now().wallMs;
   const rows = found.map((each) => [
+    each.isUnresponsive ? { text: 'unresponsive', paint: ink.red } : 'reports',
     printable(each.id),
     printable(each.application),
-    printable(each.version ?? ''),
-    printable(each.service ?? ''),
     printable(each.host),
     String(each.pid),
-    moment(each.startedAt),
     `${lasting(nowMs - each.seenAt.getTime())} ago`,
-    each.isUnresponsive ? { text: 'unresponsive', paint: ink.red } : 'reports',
+    printable(each.version ?? ''),
+    printable(each.service ?? ''),
+    moment(each.startedAt),
   ]);
   terminal.write(`${tableLines(COLUMNS, rows, terminal.size().columns, ink).join('\n')}\n`);
   return EXIT.ok;

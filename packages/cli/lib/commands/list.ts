@@ -2,21 +2,19 @@ import type { LockSummary } from 'nestjs-holdfast/admin';
 import type { Context, RunWithRedis } from '../command.js';
 import { nobodyReports, placesOf, PREFIX_HINT } from '../elsewhere.js';
 import { EXIT } from '../exit-codes.js';
+import type { GivenOptions } from '../options.js';
+import type { Order } from '../order.js';
 import { withServers } from '../servers.js';
-import { byUrgency, lockLines } from '../text/lock-table.js';
+import { hasUnresponsiveHolder, lockLines } from '../text/lock-table.js';
 import { toJson } from '../text/printable.js';
 import { counted } from '../text/who.js';
-import { countIn } from '../values.js';
-
-const DEFAULT_LIMIT = 100;
-
-/** A table is sorted, so all of them are looked at before the first is shown. */
-const MOST_SORTED = 10_000;
+import { countIn, orderIn } from '../values.js';
 
 /** Who holds which key. */
 export const list: RunWithRedis = async (context) => {
-  const found = await (context.options.json === true ? printAll(context) : printTable(context));
-  return found > 0 || (await someServiceReports(context)) ? EXIT.ok : EXIT.nothing;
+  const isListed = context.options.json === true && context.options.sort === undefined;
+  const seen = await (isListed ? printAll(context) : printSorted(context));
+  return seen > 0 || (await someServiceReports(context)) ? EXIT.ok : EXIT.nothing;
 };
 
 /** Where no service reports, nothing that is found means little. Says where services report. */
@@ -31,48 +29,98 @@ async function someServiceReports(context: Context): Promise<boolean> {
   return false;
 }
 
-/** The keys with the longest lines, and how many there are. */
-export async function mostUrgent(
-  { admin, word }: Context,
-  limit: number,
-): Promise<{ readonly locks: readonly LockSummary[]; readonly found: number }> {
-  const locks: LockSummary[] = [];
-  for await (const lock of admin().list({ prefix: word, limit: MOST_SORTED })) locks.push(lock);
-  return { locks: locks.sort(byUrgency).slice(0, limit), found: locks.length };
+/** The keys that come first, and how many there are. */
+interface Found {
+  readonly locks: readonly LockSummary[];
+  readonly found: number;
+  /** With those that were not asked for. */
+  readonly seen: number;
 }
+
+/** Which keys are asked for. */
+interface Selection {
+  readonly order: Order;
+  readonly limit: number;
+  /** Reads no more than that. */
+  readonly most: number;
+}
+
+/** A table is sorted, so all keys are read before the first is shown. */
+const MOST_SORTED = 10_000;
+
+const DEFAULT_LIMIT = 100;
+
+/** @throws UsageError for an order or a number that is wrong */
+export const tableOf = ({ sort, limit }: GivenOptions): Selection => ({
+  ...{ order: orderIn(sort), limit: countIn(limit, DEFAULT_LIMIT), most: MOST_SORTED },
+});
+
+export async function firstKeys(
+  { admin, word, options }: Context,
+  { order, limit, most }: Selection,
+): Promise<Found> {
+  const locks: LockSummary[] = [];
+  let seen = 0;
+  for await (const lock of admin().list({ prefix: word })) {
+    seen += 1;
+    if (isWanted(lock, options)) locks.push(lock);
+    if (locks.length === most) break;
+  }
+  return { locks: locks.sort(order.compare).slice(0, limit), found: locks.length, seen };
+}
+
+const isWanted = (lock: LockSummary, { unresponsive }: GivenOptions): boolean =>
+  unresponsive !== true || hasUnresponsiveHolder(lock);
 
 /** As they come: there may be a million. */
 async function printAll({ admin, word, options, terminal }: Context): Promise<number> {
   const limit = countIn(options.limit, Infinity);
   let between = '[';
-  let count = 0;
-  for await (const lock of admin().list({ prefix: word, limit })) {
-    count += 1;
+  let seen = 0;
+  let printed = 0;
+  for await (const lock of admin().list({ prefix: word })) {
+    seen += 1;
+    if (!isWanted(lock, options)) continue;
     terminal.write(`${between}\n${toJson(lock)}`);
     between = ',';
+    printed += 1;
+    if (printed === limit) break;
   }
-  terminal.write(between === '[' ? '[]\n' : '\n]\n');
-  return count;
+  terminal.write(printed === 0 ? '[]\n' : '\n]\n');
+  return seen;
 }
 
-async function printTable(context: Context): Promise<number> {
+async function printSorted(context: Context): Promise<number> {
   const { terminal, ink, runtime, options, target } = context;
-  const limit = countIn(options.limit, DEFAULT_LIMIT);
+  if (options.json === true) {
+    const limit = countIn(options.limit, Infinity);
+    const all = { order: orderIn(options.sort), limit, most: Infinity };
+    const { locks, seen } = await firstKeys(context, all);
+    terminal.write(`${toJson(locks)}\n`);
+    return seen;
+  }
+  const table = tableOf(options);
   terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
-  const { locks, found } = await mostUrgent(context, limit);
+  const { locks, found, seen } = await firstKeys(context, table);
   if (found === 0) {
-    terminal.note('Nothing is held, and no caller waits.\n');
-    return 0;
+    terminal.note(`${nothingText(seen)}\n`);
+    return seen;
   }
   const { columns } = terminal.size();
   const nowMs = runtime.now().wallMs;
   terminal.write(`${lockLines(locks, { columns, nowMs, ink }).join('\n')}\n`);
   if (found > locks.length)
     terminal.note(
-      `${String(locks.length)} of ${foundText(found)}, those with the longest lines. All of them: --limit ${String(found)}, or --json.\n`,
+      `${String(locks.length)} of ${foundText(found)}, ${table.order.first}. All of them: --limit ${String(found)}, or --json.\n`,
     );
-  return found;
+  return seen;
 }
+
+/** @param seen how many keys were read */
+const nothingText = (seen: number): string =>
+  seen === 0
+    ? 'Nothing is held, and no caller waits.'
+    : `No holder of ${counted(seen, 'key')} is unresponsive.`;
 
 /** How many keys there are, as far as they were read. */
 export const foundText = (found: number): string =>

@@ -3,17 +3,14 @@ import { live } from '../live.js';
 import { lockLines } from '../text/lock-table.js';
 import { moment } from '../text/times.js';
 import { counted } from '../text/who.js';
-import { countIn } from '../values.js';
-import { foundText, mostUrgent } from './list.js';
-
-const DEFAULT_LIMIT = 100;
+import { firstKeys, foundText, tableOf } from './list.js';
 
 /** `list`, again and again. */
 export const watch: RunWithRedis = (context) => {
   const { options, runtime, ink } = context;
-  const limit = countIn(options.limit, DEFAULT_LIMIT);
+  const table = tableOf(options);
   return live(context, async () => {
-    const { locks, found } = await mostUrgent(context, limit);
+    const { locks, found } = await firstKeys(context, table);
     const nowMs = runtime.now().wallMs;
     const waiting = locks.reduce((sum, lock) => sum + lock.waiting, 0);
     const title = `${moment(new Date(nowMs))}  ${foundText(found)}, ${counted(waiting, 'process waits', 'processes wait')}`;

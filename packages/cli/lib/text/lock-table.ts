@@ -5,22 +5,22 @@ import { tableLines, type Cell, type Column } from './table.js';
 import { lasting } from './times.js';
 import { applicationOf, machineOf } from './who.js';
 
+/** In the order of use: columns that do not fit are left out from the right. */
 const COLUMNS: readonly Column[] = [
+  { title: 'STATE' },
   { title: 'KEY', atLeast: 12 },
-  { title: 'MODE', leaveOut: 3 },
-  { title: 'HELD FOR', align: 'right' },
-  { title: 'ENDS IN', align: 'right', leaveOut: 4 },
-  { title: 'LINE', align: 'right' },
-  { title: 'HOLDER', atLeast: 8, leaveOut: 2 },
-  { title: 'WHERE', atLeast: 8, leaveOut: 1 },
-  { title: 'ONCE', leaveOut: 5 },
+  { title: 'HELD FOR', align: 'right', leaveOut: 1 },
+  { title: 'LINE', align: 'right', leaveOut: 2 },
+  { title: 'HOLDER', atLeast: 8, leaveOut: 3 },
+  { title: 'WHERE', atLeast: 8, leaveOut: 4 },
+  { title: 'ENDS IN', align: 'right', leaveOut: 5 },
+  { title: 'MODE', leaveOut: 6 },
+  { title: 'ONCE', leaveOut: 7 },
 ];
 
-/** The longest lines first, then what is held longest. */
-export const byUrgency = (a: LockSummary, b: LockSummary): number =>
-  b.waiting - a.waiting ||
-  (a.since?.getTime() ?? Infinity) - (b.since?.getTime() ?? Infinity) ||
-  (a.key < b.key ? -1 : 1);
+/** Whether the holder is frozen, cut off or dead. */
+export const hasUnresponsiveHolder = ({ instance }: LockSummary): boolean =>
+  instance?.isUnresponsive === true;
 
 /** The rows of `list` and `watch`. */
 export const lockLines = (
@@ -35,39 +35,33 @@ export const lockLines = (
   );
 
 function rowOf(lock: LockSummary, nowMs: number, ink: Ink): readonly Cell[] {
-  const {
-    key,
-    state,
-    mode = '',
-    inUse,
-    since,
-    remainingMs,
-    waiting,
-    holders,
-    instance,
-    once,
-  } = lock;
-  const isHeld = state === 'held';
-  const others = holders > 1 ? ` and ${String(holders - 1)} more` : '';
-  const holder = instance === undefined ? unknownHolder(lock) : applicationOf(instance);
-  const where = instance === undefined ? '' : machineOf(instance);
+  const { key, state, mode = '', inUse, since, remainingMs, waiting, instance, once } = lock;
   return [
+    stateOf(lock, ink),
     printable(key),
-    isHeld
-      ? mode + (inUse === undefined ? '' : `, ${String(inUse)} in use`)
-      : { text: 'free', paint: ink.dim },
     since === undefined ? '' : lasting(nowMs - since.getTime()),
-    remainingMs === undefined ? '' : lasting(remainingMs),
     waiting === 0 ? '' : { text: String(waiting), paint: ink.yellow },
-    instance?.isUnresponsive === true
-      ? { text: `${holder}${others}, unresponsive`, paint: ink.red }
-      : holder + others,
-    where,
-    once ?? '',
+    holderOf(lock),
+    instance === undefined ? '' : machineOf(instance),
+    remainingMs === undefined ? '' : lasting(remainingMs),
+    mode + (inUse === undefined ? '' : `, ${String(inUse)} in use`),
+    state === 'held' ? (once ?? '') : '',
   ];
 }
 
-function unknownHolder({ state, isDetached = false }: LockSummary): string {
-  if (isDetached) return 'detached';
-  return state === 'held' ? 'not known' : '';
+/** In words, because colours may be off. */
+function stateOf(lock: LockSummary, ink: Ink): Cell {
+  const { state, isDetached, once } = lock;
+  if (hasUnresponsiveHolder(lock)) return { text: 'unresponsive', paint: ink.red };
+  if (isDetached === true) return { text: 'detached', paint: ink.yellow };
+  if (state === 'held') return 'held';
+  if (once === undefined || once === 'done')
+    return { text: once === undefined ? 'free' : 'once done', paint: ink.dim };
+  return { text: `once ${once}`, paint: ink.yellow };
+}
+
+function holderOf({ state, instance, holders, isDetached }: LockSummary): string {
+  if (state === 'free' || (instance === undefined && isDetached === true)) return '';
+  const others = holders > 1 ? ` and ${String(holders - 1)} more` : '';
+  return (instance === undefined ? 'not known' : applicationOf(instance)) + others;
 }
