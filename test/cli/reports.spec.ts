@@ -11,6 +11,7 @@ import type { Context, RunWithRedis } from '../../packages/cli/lib/command.js';
 import { audit } from '../../packages/cli/lib/commands/audit.js';
 import { releaseInstance } from '../../packages/cli/lib/commands/release-instance.js';
 import { release } from '../../packages/cli/lib/commands/release.js';
+import { show } from '../../packages/cli/lib/commands/show.js';
 import { top } from '../../packages/cli/lib/commands/top.js';
 import type { GivenOptions } from '../../packages/cli/lib/options.js';
 import { inkFor } from '../../packages/cli/lib/text/ink.js';
@@ -24,9 +25,13 @@ const HEAD = 'Redis at nowhere\n';
 async function run(
   command: RunWithRedis,
   admin: Partial<Record<keyof LockAdmin, unknown>>,
-  { options = {}, word = '', answers = [] as string[], canAsk = true } = {},
+  { options = {}, word = '', answers = [] as string[], canAsk = true, columns = Infinity } = {},
 ) {
-  const terminal = Object.assign(new FakeTerminal(), { canAsk, answers });
+  const terminal = Object.assign(new FakeTerminal(), {
+    canAsk,
+    answers,
+    window: { columns, rows: 24 },
+  });
   const context = {
     ...{ words: [word], word, options, terminal, ink: inkFor({ env: {}, isTty: false }) },
     ...{ runtime: new VirtualRuntime(), target: { shown: 'nowhere' }, admin: () => admin },
@@ -43,6 +48,66 @@ const instance = (facts: Partial<InstanceInfo> = {}): InstanceInfo => ({
   ...{ isUnresponsive: false, isListening: true, ...facts },
 });
 const NAME = 'orders 1.4.2 on web-3, pid 4711';
+
+describe('show', () => {
+  const KEY = 'order:42';
+  const FROZEN = instance({ isUnresponsive: true, seenAt: new Date(NOW_MS - 20_000) });
+  const LOCK: LockDescription = {
+    ...{ key: KEY, state: 'held', mode: 'exclusive', fencingToken: 17, unresponsive: [FROZEN] },
+    history: [],
+    holders: [
+      {
+        ...{ leaseId: '3f2a9c1d0e4b', instance: FROZEN, isForeign: false, isUnresponsive: true },
+        ...{ remainingMs: 40_000, method: 'OrdersService.pay', template: 'order:<id>' },
+      },
+    ],
+    line: [
+      {
+        ...{ position: 1, isUnresponsive: false, instance: instance({ host: 'web-4' }) },
+        callers: [{ since: new Date(NOW_MS - 3_000), method: 'OrdersService.pay' }],
+      },
+    ],
+    once: { state: 'failed', attempts: 2, error: 'a long text '.repeat(20).trim(), keptForMs: 1 },
+    audit: [
+      { ...{ at: new Date(NOW_MS), action: 'release', keys: [KEY], by: 'ada' }, reason: 'stuck' },
+    ],
+  };
+  const linesAt = async (columns: number): Promise<readonly string[]> => {
+    const admin = { describe: async () => LOCK };
+    return (await run(show, admin, { word: KEY, columns })).stdout.split('\n');
+  };
+  const COMMAND = /^ {6}(ps|kill|nestjs-holdfast) /;
+  const indentOf = (line: string): number => line.search(/\S/);
+
+  it('is not wrapped in a pipe', async () => {
+    const lines = await linesAt(Infinity);
+    expect(lines).toContain(`  failed, 2 attempts, last error: ${LOCK.once?.error}`);
+    expect(lines.filter((line) => COMMAND.test(line))).toEqual([
+      '      ps -o stat=,lstart=,args= -p 4711',
+      '      kill -9 4711',
+      `      nestjs-holdfast release ${KEY} --if-holder 3f2a9c1d0e4b --reason '…'`,
+    ]);
+  });
+
+  it.each([30, 60, 80])('fits %d columns, and keeps indentations and commands', async (columns) => {
+    const [wide, narrow] = [await linesAt(Infinity), [...(await linesAt(columns))]];
+    for (const line of narrow)
+      if (!COMMAND.test(line)) expect(line.length).toBeLessThanOrEqual(columns);
+    expect(narrow.join('\n')).toContain('unresponsive');
+    for (const line of wide) {
+      let whole = narrow.shift() ?? '';
+      const indent = indentOf(whole);
+      expect(indent).toBe(indentOf(line));
+      while (whole.length < line.length) {
+        const next = narrow.shift() ?? '';
+        expect(indentOf(next)).toBe(indent + 2);
+        whole += ` ${next.trimStart()}`;
+      }
+      expect(whole).toBe(line);
+    }
+    expect(narrow).toEqual([]);
+  });
+});
 
 describe('release', () => {
   type Holder = LockDescription['holders'][number];

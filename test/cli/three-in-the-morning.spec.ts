@@ -64,12 +64,15 @@ describe('at 3 a.m., an instance is frozen while it holds a key', () => {
     expect(shown.stdout).toContain('it is unresponsive: frozen, cut off or dead');
     expect(shown.stdout).toContain('    in OrdersService.pay (order:<id>)\n');
     expect(shown.stdout).toContain(
-      `"ps -o stat=,lstart=,args= -p ${frozen.pid}" begins with T for a stopped process`,
+      `    next: on ${hostname()}, look at the process:\n      ps -o stat=,lstart=,args= -p ${frozen.pid}\n    If the line begins with T, it is stopped.`,
     );
-    expect(shown.stdout).toContain(`If it lives, "kill -9 ${frozen.pid}"`);
+    expect(shown.stdout).toContain(
+      `If it lives, kill it, because its work may continue otherwise:\n      kill -9 ${frozen.pid}\n`,
+    );
     const [, holder = ''] =
-      /Then: nestjs-holdfast release order:42 --if-holder (\S+) --reason '…'/.exec(shown.stdout) ??
-      [];
+      /Then free the key:\n {6}nestjs-holdfast release order:42 --if-holder (\S+) --reason '…'/.exec(
+        shown.stdout,
+      ) ?? [];
     expect(holder).toMatch(/^[0-9a-f]{12}$/);
     expect(shown.stdout).toContain('Waiting: 5 callers in 2 processes');
     expect(shown.stdout.match(/OrdersService\.pay \(order:<id>\), for /g)).toHaveLength(5);

@@ -11,9 +11,13 @@ import type { Ink } from './ink.js';
 import { printable } from './printable.js';
 import { lasting, moment } from './times.js';
 import { counted, nameOf } from './who.js';
+import { wrappedLine } from './wrap.js';
 
 /** At most this many callers of each process are shown of a long line. */
 const MOST_CALLERS = 10;
+
+/** A command to copy stays on one line. */
+type Line = string | { readonly command: string };
 
 interface Drawing {
   readonly nowMs: number;
@@ -30,20 +34,24 @@ export const isInUse = ({ holders, line, once }: LockDescription): boolean =>
 export const callersIn = (line: readonly WaiterInfo[]): number =>
   line.reduce((sum, { callers }) => sum + Math.max(1, callers?.length ?? 1), 0);
 
-/** One key, for people. */
+/** One key, for people, wrapped to the width of the terminal. */
 export function descriptionLines(lock: LockDescription, context: Context): readonly string[] {
   const drawing = {
     nowMs: context.runtime.now().wallMs,
     ink: context.ink,
     again: (words: readonly string[]) => commandAgain(context, words),
   };
-  return [
+  const { columns } = context.terminal.size();
+  const lines: readonly Line[] = [
     headline(lock, drawing),
     ...holderLines(lock, drawing),
     ...waiterLines(lock, drawing),
     ...onceLines(lock, drawing),
     ...auditLines(lock.audit, drawing),
   ];
+  return lines.flatMap((line) =>
+    typeof line === 'string' ? wrappedLine(line, columns) : `      ${line.command}`,
+  );
 }
 
 function headline(
@@ -64,7 +72,7 @@ function placesIn(mode: string | undefined, holders: readonly HolderInfo[]): str
   return `, ${counted(inUse, 'place')} in use`;
 }
 
-function holderLines({ key, holders, line }: LockDescription, drawing: Drawing): readonly string[] {
+function holderLines({ key, holders, line }: LockDescription, drawing: Drawing): readonly Line[] {
   if (holders.length === 0) return [];
   const likely = commonOrigin(line);
   return [
@@ -82,14 +90,18 @@ export const seenText = ({ leaseId, fencingToken }: HolderInfo): string =>
   fencingToken === undefined ? leaseId : `${leaseId}:${String(fencingToken)}`;
 
 /** A frozen process may continue with its work: it has to be gone before another holder is admitted. */
-function nextStep(info: HolderInfo, key: string, { again }: Drawing): readonly string[] {
+function nextStep(info: HolderInfo, key: string, { again }: Drawing): readonly Line[] {
   const { instance, isUnresponsive } = info;
   if (!isUnresponsive || instance === undefined) return [];
   const [host, pid] = [printable(instance.host), String(instance.pid)];
   const release = again(['release', key, '--if-holder', seenText(info), '--reason', '…']);
   return [
-    `    next: on ${host}, "ps -o stat=,lstart=,args= -p ${pid}" begins with T for a stopped process. Nothing, or Z: it is dead.`,
-    `    If it lives, "kill -9 ${pid}": its work may continue otherwise. Then: ${release}`,
+    `    next: on ${host}, look at the process:`,
+    { command: `ps -o stat=,lstart=,args= -p ${pid}` },
+    '    If the line begins with T, it is stopped. Nothing, or Z: it is dead. If it lives, kill it, because its work may continue otherwise:',
+    { command: `kill -9 ${pid}` },
+    '    Then free the key:',
+    { command: release },
   ];
 }
 

@@ -1,8 +1,9 @@
 import type { Finding, Level } from '../doctor/finding.js';
 import type { Ink } from './ink.js';
 import { printable } from './printable.js';
-import { padded, widthOf } from './width.js';
+import { padded } from './width.js';
 import { counted } from './who.js';
+import { wrapped } from './wrap.js';
 
 const LEVEL_COLUMNS = 'warning'.length;
 const SHORTEST_TEXT = 20;
@@ -46,16 +47,4 @@ function verdict(findings: readonly Finding[], ink: Ink): string {
     return ink.red(`${counted(errors, 'error')}, ${counted(warnings, 'warning')}${rest}`);
   if (warnings > 0) return ink.yellow(`No errors, ${counted(warnings, 'warning')}${rest}`);
   return ink.green(`No errors, no warnings${rest}`);
-}
-
-/** Lines of whole words. A word that is too long stands alone: it may be a command to copy. */
-function wrapped(text: string, columns: number): readonly string[] {
-  const lines: string[] = [];
-  for (const word of text.split(' ')) {
-    const last = lines.at(-1);
-    if (last !== undefined && widthOf(last) + 1 + widthOf(word) <= columns)
-      lines[lines.length - 1] = `${last} ${word}`;
-    else lines.push(word);
-  }
-  return lines;
 }
