@@ -143,6 +143,7 @@ describe('the command line', () => {
       'forget',
       'doctor',
       'migrate',
+      'completion',
     ]);
     for (const name of names) {
       const help = await run([name!, '--help']);
@@ -166,7 +167,7 @@ describe('the command line', () => {
 
     it('has two or three examples, which the program accepts', async () => {
       const { stdout } = await run([command.name, '--help']);
-      const lines = [...stdout.matchAll(/^ {2}# .+\n {2}nestjs-holdfast (.+)$/gm)].map(
+      const lines = [...stdout.matchAll(/^ {2}# .+\n {2}nestjs-holdfast (.+?)(?: >.*)?$/gm)].map(
         ([, line = '']) => line,
       );
       expect([2, 3]).toContain(lines.length);

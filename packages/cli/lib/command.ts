@@ -45,7 +45,7 @@ export type RedisCommandName =
   | 'forget'
   | 'doctor';
 
-export type LocalCommandName = 'migrate';
+export type LocalCommandName = 'migrate' | 'completion';
 
 interface Described {
   readonly summary: string;
@@ -55,6 +55,8 @@ interface Described {
     readonly isRequired: boolean;
     /** Whether there may be several. */
     readonly isList?: true;
+    /** What a shell completes it with. */
+    readonly values?: 'files' | readonly string[];
   };
   /** Beside the common ones. */
   readonly options: readonly OptionName[];

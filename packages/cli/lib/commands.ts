@@ -144,12 +144,26 @@ const migrate: LocalCommand = {
   works: 'locally',
   name: 'migrate',
   summary: 'Rewrites code that uses redlock, redis-semaphore and others',
-  word: { name: 'paths', isRequired: false, isList: true },
+  word: { name: 'paths', isRequired: false, isList: true, values: 'files' },
   options: ['dry-run', 'drop-in'],
   section: 'migrate',
   examples: [
     ['migrate src -n', 'Print the changes as a diff, and write nothing'],
     ['migrate src', 'Rewrite the files in src'],
+  ],
+};
+
+const completion: LocalCommand = {
+  works: 'locally',
+  name: 'completion',
+  summary: 'Prints a script with which a shell completes commands and options',
+  word: { name: 'shell', isRequired: true, values: ['bash', 'zsh', 'fish'] },
+  options: [],
+  section: 'completion',
+  examples: [
+    ['completion bash >> ~/.bashrc', 'bash, for new shells'],
+    ['completion zsh > ~/.zfunc/_nestjs-holdfast', 'zsh, with ~/.zfunc in fpath before compinit'],
+    ['completion fish > ~/.config/fish/completions/nestjs-holdfast.fish', 'fish'],
   ],
 };
 
@@ -159,6 +173,7 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
   ['Act', [release, releaseInstance, forget]],
   ['Check', [doctor]],
   ['Move', [migrate]],
+  ['Shell', [completion]],
 ];
 
 export const COMMANDS: readonly Command[] = GROUPS.flatMap(([, commands]) => commands);

@@ -5,6 +5,8 @@ export interface OptionSpec {
   readonly multiple?: true;
   /** What stands for the value in the help. */
   readonly value?: string;
+  /** Which values there are, if there are few. */
+  readonly values?: readonly string[];
   readonly help: string;
 }
 
@@ -29,6 +31,7 @@ export const OPTIONS = {
   sort: {
     type: 'string',
     value: 'ORDER',
+    values: SORTS,
     help: `Which come first: ${SORTS.join(', ')}. Default: waiting`,
   },
   limit: { type: 'string', value: 'N', help: 'Print at most N rows' },

@@ -24,6 +24,10 @@ const LOCAL: Readonly<Record<LocalCommandName, () => Promise<RunLocally>>> = {
     const { migrate } = await import('./commands/migrate.js');
     return migrate;
   },
+  completion: async () => {
+    const { completion } = await import('./commands/completion.js');
+    return completion;
+  },
 };
 
 /** The whole program. Never rejects. */
