@@ -1,3 +1,5 @@
+import { withoutEnd } from './connection-end.js';
+
 /** `unknown`: it could not be found out, because the server forbids the question. */
 export type Level = 'ok' | 'warning' | 'error' | 'unknown';
 
@@ -27,6 +29,6 @@ export const error = (text: string, remedy: string): Found => ({ level: 'error',
 /** @param why what the server answered */
 export const unknown = (what: string, why: string): Found => ({
   level: 'unknown',
-  text: `${what} is not known, because the server refuses to say (${why.replace(/\.$/, '')}).`,
+  text: `${what} is not known, because the server refuses to say (${withoutEnd(why).replace(/\.$/, '')}).`,
   remedy: 'Look into the console or the configuration of the server.',
 });

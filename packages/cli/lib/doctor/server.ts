@@ -1,5 +1,6 @@
 import type { RedisAnswer, RedisServer } from 'nestjs-holdfast/tools';
 import type { Runtime } from '../runtime.js';
+import { untilConnected } from './connection-end.js';
 
 export type Answer = RedisAnswer;
 
@@ -19,7 +20,7 @@ export class Server {
   /** Trials that no lock and no other process notices. */
   readonly trials: Pick<RedisServer, 'trialNames' | 'tryMessage'>;
   readonly runtime: Runtime;
-  /** Never rejects. */
+  /** Asks again if the connection ends. Never rejects. */
   readonly ask: RedisServer['ask'];
   readonly #infos = new Map<string, Promise<Answer>>();
   #epoch: Promise<Answer> | undefined;
@@ -29,8 +30,20 @@ export class Server {
     this.prefix = server.prefix;
     this.database = server.database;
     this.isClusterNode = server.isClusterNode;
-    this.trials = server;
-    this.ask = (...command) => server.ask(...command);
+    this.trials = {
+      trialNames: () => server.trialNames(),
+      tryMessage: (names) =>
+        untilConnected(
+          () => server.tryMessage(names),
+          (problem) => (problem === undefined ? [] : [problem]),
+        ),
+    };
+    this.ask = (...command) =>
+      untilConnected(
+        () => server.ask(...command),
+        (answer) =>
+          answer.status === 'failed' && answer.kind === 'connection' ? [answer.message] : [],
+      );
     this.runtime = runtime;
   }
 

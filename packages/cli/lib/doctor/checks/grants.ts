@@ -1,3 +1,4 @@
+import { untilConnected, withoutEnd } from '../connection-end.js';
 import { error, ok, type Found } from '../finding.js';
 import type { CommonCheck } from '../subject.js';
 
@@ -5,11 +6,14 @@ import type { CommonCheck } from '../subject.js';
 export const grants: CommonCheck = {
   name: 'grants',
   async examine({ session }) {
-    const { nodes, quorum, hasQuorum } = await session.locks.health();
+    const { nodes, quorum, hasQuorum } = await untilConnected(
+      () => session.locks.health(),
+      (health) => health.nodes.flatMap(({ problem = [] }) => problem),
+    );
     const problems = nodes.filter(({ problem }) => problem !== undefined);
     const found: Found[] = problems.map(({ node, problem = '' }) =>
       error(
-        `${node} grants no locks: ${problem.replace(/\.$/, '')}.`,
+        `${node} grants no locks: ${withoutEnd(problem).replace(/\.$/, '')}.`,
         'See what is said of this server.',
       ),
     );

@@ -1,3 +1,4 @@
+import { withoutEnd } from '../connection-end.js';
 import { ok, warning, type Found } from '../finding.js';
 import type { ServerCheck } from '../subject.js';
 
@@ -16,7 +17,7 @@ export const pubSub: ServerCheck = {
     if (plain !== undefined) return [without(plain)];
     return [
       warning(
-        `Sharded pub/sub does not work (${problem}), so plain pub/sub is used: a process that dies while it waits costs the next one up to 1 s.`,
+        `Sharded pub/sub does not work (${withoutEnd(problem)}), so plain pub/sub is used: a process that dies while it waits costs the next one up to 1 s.`,
         'Use Redis 7 or later, and allow the Redis user +ssubscribe +spublish +pubsub|shardnumsub &holdfast:*.',
       ),
     ];
@@ -25,6 +26,6 @@ export const pubSub: ServerCheck = {
 
 const without = (problem: string): Found =>
   warning(
-    `No message arrives (${problem}): callers that wait poll every 500 ms instead, and "show" knows no methods and no waiting callers.`,
+    `No message arrives (${withoutEnd(problem)}): callers that wait poll every 500 ms instead, and "show" knows no methods and no waiting callers.`,
     'Allow the Redis user +subscribe +publish +pubsub|numsub &holdfast:*, and proxies to pass pub/sub on.',
   );
