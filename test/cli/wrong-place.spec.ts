@@ -27,20 +27,23 @@ afterAll(async () => {
 });
 
 describe('a place where no service reports', () => {
+  const QUESTION = '0 keys and 0 services here: another server, database or prefix?';
   const HINT = 'Services report in database 3, prefix shop:lock:.';
 
   it.each([
-    ['another database', '/0', 'shop:lock:'],
-    ['the prefix without that of the ioredis client', '/3', 'lock:'],
-  ])('is told from one where nothing is held: %s', async (_, path, prefix) => {
+    ['another database', '/0', 'shop:lock:', 'REDIS/3'],
+    ['the prefix without that of the ioredis client', '/3', 'lock:', '--prefix shop:lock:'],
+    ['both', '', 'lock:', 'REDIS/3 --prefix shop:lock:'],
+  ])('is told from one where nothing is held: %s', async (_, path, prefix, options) => {
+    const give = `Give ${options.replace('REDIS', `--redis ${server.url}`)}`;
     const at = ['--redis', server.url + path, '--prefix', prefix];
     for (const format of [[], ['--json']]) {
       const { code, stdout, stderr } = await run(['list', ...format, ...at]);
       expect(code).toBe(1);
       expect(stdout).toBe(format.length === 0 ? '' : '[]\n');
-      expect(stderr).toContain('No service reports here: another server, database or prefix?');
-      expect(stderr).toContain(HINT);
+      expect(stderr).toContain(`${QUESTION} ${HINT}\n`);
       expect(stderr).toContain('the keyPrefix of the ioredis client');
+      expect(stderr.endsWith(`${give}\n`)).toBe(true);
     }
     const { stdout } = await run(['doctor', '--json', ...at]);
     const { findings } = JSON.parse(stdout) as { findings: readonly object[] };
@@ -48,8 +51,27 @@ describe('a place where no service reports', () => {
       expect.objectContaining({
         check: 'services',
         level: 'warning',
-        text: expect.stringContaining(HINT),
+        text: `${QUESTION} ${HINT}`,
+        remedy: expect.stringMatching(new RegExp(`${give}$`)),
       }),
+    );
+    // What it says is what to give.
+    const given = give.split(' ').slice(1);
+    const right = await run([
+      'list',
+      ...(given.includes('--redis') ? [] : at.slice(0, 2)),
+      ...(given.includes('--prefix') ? [] : at.slice(2)),
+      ...given,
+    ]);
+    expect(right).toMatchObject({ code: 0, stdout: expect.stringMatching(/\nheld +order:42 /) });
+  });
+
+  it('is described without 0 keys where keys are held', async () => {
+    await server.command('SET', 'lock:theirs', 'x', 'PX', 60_000);
+    const { stdout } = await run(['doctor', '--json', '--redis', server.url]);
+    await server.command('DEL', 'lock:theirs');
+    expect(stdout).toContain(
+      '"No service reports here: another server, database or prefix? Services',
     );
   });
 
@@ -57,7 +79,7 @@ describe('a place where no service reports', () => {
     const at = ['--redis', `${server.url}/3`, '--prefix', 'shop:lock:'];
     expect(await run(['list', 'none', ...at])).toMatchObject({
       code: 0,
-      stderr: expect.not.stringContaining('No service reports'),
+      stderr: expect.not.stringContaining('0 services'),
     });
   });
 });
@@ -71,13 +93,20 @@ describe('a replica', () => {
         expect(await run([...command.split(' '), ...at])).toMatchObject({
           code: 3,
           stdout: '',
-          stderr: expect.stringContaining(`is a replica of 127.0.0.1:${server.port}`),
+          stderr: expect.stringMatching(
+            new RegExp(
+              `is a replica of 127\\.0\\.0\\.1:${server.port}: .* --redis ${server.url}/3\n$`,
+            ),
+          ),
         });
       const { code, stdout } = await run(['doctor', '--json', ...at]);
       const { findings } = JSON.parse(stdout) as { findings: readonly { level: string }[] };
       expect(code).toBe(4);
       expect(findings.filter(({ level }) => level !== 'ok')).toMatchObject([
-        { check: 'role', level: 'error' },
+        {
+          ...{ check: 'role', level: 'error' },
+          remedy: `Give the address of the master: --redis ${server.url}/3`,
+        },
       ]);
     } finally {
       await replica.stop();
@@ -98,7 +127,7 @@ describe('a node of a Cluster that is given as one Redis', () => {
       const at = ['--redis', cluster.nodes[0]!.url, '--cluster'];
       expect(await run(['list', ...at])).toMatchObject({
         code: 1,
-        stderr: expect.stringContaining('No service reports here'),
+        stderr: expect.stringContaining('0 keys and 0 services here'),
       });
     } finally {
       await cluster.stop();

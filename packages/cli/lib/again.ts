@@ -18,7 +18,7 @@ export function commandAgain(
 }
 
 /** Names of keys may come from users of the application: the shell must not read them as commands. */
-function shellWord(text: string): string {
+export function shellWord(text: string): string {
   const word = printable(text);
   return /^[\w:./@=,+-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -1,4 +1,6 @@
 import type { Server } from './doctor/server.js';
+import { optionsOfPlace, type Place } from './place-options.js';
+import type { Target } from './target.js';
 import { printable } from './text/printable.js';
 
 /** A server may have a hundred million keys. */
@@ -9,32 +11,58 @@ const MOST_NAMED = 5;
 
 const INDEX = '{instances}';
 
-/** Where services report at this server, other than where it was looked: databases and prefixes, for people. */
-export async function placesOf(server: Server): Promise<readonly string[]> {
+/** Where services report at these servers, other than where it was looked. */
+export async function placesElsewhere(servers: readonly Server[]): Promise<readonly Place[]> {
+  const all = (await Promise.all(servers.map(placesAt))).flat();
+  const named = new Map(all.map((place) => [`${String(place.database)} ${place.prefix}`, place]));
+  return [...named.values()];
+}
+
+async function placesAt(server: Server): Promise<readonly Place[]> {
   const { runtime, database: own, prefix: ownPrefix } = server;
   const until = runtime.now().monotonicMs + LONGEST_MS;
-  const places: string[] = [];
+  const places: Place[] = [];
   for (const database of await databasesOf(server)) {
     if (!(await selected(server, database))) continue;
     for (const prefix of await prefixesIn(server, until))
-      if (database !== own || prefix !== ownPrefix)
-        places.push(`database ${String(database)}, prefix ${printable(prefix)}`);
+      if (database !== own || prefix !== ownPrefix) places.push({ database, prefix });
   }
   await selected(server, own);
   return places;
 }
 
-/** A sentence for a place where no service reports. */
-export function nobodyReports(places: readonly string[]): string {
-  const question = 'No service reports here: another server, database or prefix?';
-  if (places.length === 0) return question;
-  const some = places.slice(0, MOST_NAMED).join('; ');
-  return `${question} Services report in ${some}${places.length > MOST_NAMED ? '; …' : ''}.`;
+/** What is printed where no service reports. */
+interface Elsewhere {
+  readonly text: string;
+  /** What to give instead; missing if no service was found. */
+  readonly remedy?: string;
 }
 
-/** What to give; the client of the application may add a prefix of its own. */
-export const PREFIX_HINT =
-  'Give the database in the URL, and with --prefix the whole prefix: the keyPrefix of the ioredis client, if it has one, followed by that of Holdfast.';
+/** A wrong database or prefix looks like a place where nothing happens. */
+export function elsewhere(
+  target: Target,
+  [server]: readonly Server[],
+  places: readonly Place[],
+  keys: 'no keys' | 'keys',
+): Elsewhere {
+  const here = keys === 'no keys' ? '0 keys and 0 services here' : 'No service reports here';
+  const question = `${here}: another server, database or prefix?`;
+  if (server === undefined || places.length === 0) return { text: question };
+  const some = places.slice(0, MOST_NAMED);
+  const rest = places.length > MOST_NAMED ? '; …' : '';
+  const names = some.map(
+    ({ database, prefix }) => `database ${String(database)}, prefix ${printable(prefix)}`,
+  );
+  const options = some.map((place) => optionsOfPlace(target, server, place));
+  return {
+    text: `${question} Services report in ${names.join('; ')}${rest}.`,
+    remedy: `${PREFIX_HINT} Give ${options.join(' or ')}`,
+  };
+}
+
+/** The client of the application may add a prefix of its own. */
+const PREFIX_HINT =
+  'The prefix is the keyPrefix of the ioredis client, if it has one, followed by that of Holdfast.';
 
 /** The databases that have keys. A Cluster has one; INFO may be forbidden. */
 async function databasesOf(server: Server): Promise<readonly number[]> {

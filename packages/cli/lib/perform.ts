@@ -50,6 +50,6 @@ export async function perform(
 /** Why the servers have no complete view of the locks. A server that does not answer is reported by the command. */
 const problemAt = (target: Target, runtime: Runtime): Promise<string | undefined> =>
   withServers(target, runtime, async ({ servers }) => {
-    const problems = await Promise.all(servers.map(wrongServerText));
+    const problems = await Promise.all(servers.map((server) => wrongServerText(server, target)));
     return problems.find((problem) => problem !== undefined);
   });

@@ -1,5 +1,6 @@
 import { error, type Finding } from './doctor/finding.js';
-import { fieldIn, Server } from './doctor/server.js';
+import { fieldIn, Server, type Answer } from './doctor/server.js';
+import { masterRemedy } from './place-options.js';
 import type { Runtime } from './runtime.js';
 import type { Target } from './target.js';
 
@@ -30,10 +31,15 @@ export const withServers = <T>(
   );
 
 /** The master of a replica; `undefined` for a master, and where INFO is forbidden. */
-export async function masterOf(server: Server): Promise<string | undefined> {
-  const info = await server.info('replication');
+export const masterOf = async (server: Server): Promise<string | undefined> =>
+  masterIn(await server.info('replication'));
+
+/** In the replication section of INFO, as a URL has it. */
+export function masterIn(info: Answer): string | undefined {
   if (fieldIn(info, 'role') !== 'slave') return undefined;
-  return `${fieldIn(info, 'master_host') ?? '?'}:${fieldIn(info, 'master_port') ?? '?'}`;
+  const host = fieldIn(info, 'master_host') ?? '?';
+  const name = host.includes(':') ? `[${host}]` : host;
+  return `${name}:${fieldIn(info, 'master_port') ?? '?'}`;
 }
 
 /** Whether it is a node of a Cluster, and was given as one Redis. */
@@ -41,10 +47,10 @@ export const isBareNode = async (server: Server): Promise<boolean> =>
   !server.isClusterNode && fieldIn(await server.info('cluster'), 'cluster_enabled') === '1';
 
 /** Why a server has no complete view of the locks, and what to do; `undefined` if it has one, as far as is known. */
-export async function wrongServerText(server: Server): Promise<string | undefined> {
+export async function wrongServerText(server: Server, target: Target): Promise<string | undefined> {
   const master = await masterOf(server);
   if (master !== undefined)
-    return `${server.name} is a replica of ${master}: it may lack locks, and holders do not get its messages. Give the address of the master.`;
+    return `${server.name} is a replica of ${master}: it may lack locks, and holders do not get its messages. ${masterRemedy(target, server.name, master)}`;
   return (await isBareNode(server))
     ? `${server.name} is a node of a Cluster, and has only a part of the keys. Give --cluster.`
     : undefined;

@@ -9,6 +9,9 @@ const LIMIT_MS = 3_000;
 export interface Target {
   readonly redis: RedisServers;
   readonly keyPrefix: string;
+  /** As they were given, with passwords. */
+  readonly urls: readonly string[];
+  readonly isCluster: boolean;
   /** For people: addresses and prefix, never credentials. */
   readonly shown: string;
 }
@@ -39,7 +42,13 @@ export function targetOf(
   const places = redis.places.map(({ name, database }) =>
     database === 0 ? name : `${name} (database ${String(database)})`,
   );
-  return { redis, keyPrefix: prefix, shown: `${places.join(', ')}, prefix ${prefix}` };
+  return {
+    redis,
+    keyPrefix: prefix,
+    urls,
+    isCluster,
+    shown: `${places.join(', ')}, prefix ${prefix}`,
+  };
 }
 
 /** Masters in one text, as they stand in a variable of the environment. */

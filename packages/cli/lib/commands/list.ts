@@ -1,6 +1,6 @@
 import type { LockSummary } from 'nestjs-holdfast/admin';
 import type { Context, RunWithRedis } from '../command.js';
-import { nobodyReports, placesOf, PREFIX_HINT } from '../elsewhere.js';
+import { elsewhere, placesElsewhere } from '../elsewhere.js';
 import { EXIT } from '../exit-codes.js';
 import type { GivenOptions } from '../options.js';
 import type { Order } from '../order.js';
@@ -21,11 +21,10 @@ export const list: RunWithRedis = async (context) => {
 async function someServiceReports(context: Context): Promise<boolean> {
   const { admin, terminal, ink, target, runtime } = context;
   if ((await admin().instances()).length > 0) return true;
-  const places = await withServers(target, runtime, async ({ servers }) =>
-    (await Promise.all(servers.map(placesOf))).flat(),
+  const { text, remedy } = await withServers(target, runtime, async ({ servers }) =>
+    elsewhere(target, servers, await placesElsewhere(servers), 'no keys'),
   );
-  const text = nobodyReports([...new Set(places)]);
-  terminal.note(`${ink.yellow(text)}\n${places.length > 0 ? `${PREFIX_HINT}\n` : ''}`);
+  terminal.note(`${ink.yellow(text)}\n${remedy === undefined ? '' : `${remedy}\n`}`);
   return false;
 }
 

@@ -44,7 +44,7 @@ export const examine = (target: Target, session: Session, runtime: Runtime): Pro
     const subjectOf = (examined: readonly Server[]): Subject => ({
       kind: kindOf(places),
       nodes: places.length,
-      ...{ servers: examined, session, runtime },
+      ...{ servers: examined, target, session, runtime },
     });
     for (const server of servers) {
       const isMaster = (await masterOf(server)) === undefined;

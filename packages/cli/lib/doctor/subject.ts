@@ -1,5 +1,6 @@
 import type { Runtime } from '../runtime.js';
 import type { Session } from '../session.js';
+import type { Target } from '../target.js';
 import type { Found } from './finding.js';
 import type { Server } from './server.js';
 
@@ -10,6 +11,7 @@ export interface Subject {
   readonly nodes: number;
   /** The servers that answer. */
   readonly servers: readonly Server[];
+  readonly target: Target;
   readonly session: Session;
   readonly runtime: Runtime;
 }
