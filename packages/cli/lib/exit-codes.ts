@@ -1,4 +1,4 @@
-/** The exit codes of the program, for scripts. */
+/** The exit codes of the program, for scripts: docs/cli.md has a row for each. */
 export const EXIT = {
   /** Done. `doctor`: no errors. */
   ok: 0,
