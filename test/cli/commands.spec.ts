@@ -497,6 +497,9 @@ describe('instances and top', () => {
     const lock = await locks.acquire('order:1');
     const waited = other.acquire('order:1', { wait: '20s' });
     await eventually(async () => (await json('list'))[0].waiting === 1);
+    expect((await run(on('top'))).stdout).toMatch(
+      /^KEY +WAITING +OLDEST +WAITED +WAITS +EACH\norder:1 +1 +\d+ m?s +\d+ m?s +0 +\d+ m?s\n$/,
+    );
     await lock.release();
     await (await waited).release();
     expect(await run(on('top'))).toMatchObject({
@@ -564,11 +567,11 @@ describe('watch', () => {
     try {
       const there = seen('0 keys');
       const ended = runIn(terminal, 'top', '--redis', own.url, '--interval', '100ms');
-      await Promise.race([seen('No caller waited'), there]);
+      await Promise.race([seen('No caller waits'), there]);
       const away = seen('not available');
       await own.kill();
       await away;
-      const back = seen('No caller waited');
+      const back = seen('No caller waits');
       await own.restart();
       await back;
       terminal.stop();

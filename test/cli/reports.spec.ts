@@ -395,11 +395,32 @@ describe('top', () => {
     });
   });
 
+  it('begins with the oldest waits that last, each key once, and counts them', async () => {
+    const since = (ms: number): Date => new Date(NOW_MS - ms);
+    const stuck = { ...WAITED, key: 'stuck', waitedMs: 0, waits: 0, waiting: 1 };
+    const busy = { ...WAITED, key: 'busy', waitedMs: 600_000, waits: 4, waiting: 2 };
+    const waiting = [
+      { ...stuck, waitedMs: 252_000, since: since(252_000) },
+      { ...busy, since: since(1_500) },
+    ];
+    const hot = { keys: [busy, WAITED], waiting, callers: 3, hour: [], unresponsive: [] };
+    const lines = [
+      'KEY    WAITING      OLDEST      WAITED  WAITS        EACH',
+      'stuck        1  4 min 12 s  4 min 12 s      0  4 min 12 s',
+      'busy         2         1 s      10 min      4  1 min 40 s',
+      'a                                  6 s      3         2 s',
+      '',
+    ];
+    expect((await shown(hot)).stdout.split('\n')).toEqual(lines);
+    const some = (await shown(hot, { limit: '2' })).stdout.split('\n');
+    expect(some.slice(1).map((line) => line.split(' ')[0])).toEqual(['stuck', 'busy', '']);
+  });
+
   it('says whose share is missing', async () => {
     const unresponsive = [instance(), instance({ host: 'web-4' })];
     const { stdout } = await shown({ keys: [], waiting: [], callers: 0, hour: [], unresponsive });
     expect(stdout).toBe(
-      'No caller waited or was refused in the last 5 minutes.\n\n' +
+      'No caller waits, and none waited or was refused in the last 5 minutes.\n\n' +
         `The share of 2 unresponsive instances is missing: ${NAME}; orders 1.4.2 on web-4, pid 4711\n`,
     );
   });

@@ -45,11 +45,11 @@ const watch: RedisCommand = {
 const top: RedisCommand = {
   works: 'with-redis',
   name: 'top',
-  summary: 'Keys that callers waited for longest in the last 5 minutes, redrawn in place',
+  summary: 'Keys that callers wait for, and waited for in the last 5 minutes, redrawn in place',
   options: ['limit', 'interval'],
   section: 'top',
   examples: [
-    ['top --limit 5', 'The five keys that callers waited for longest'],
+    ['top --limit 5', 'Five keys: those with the oldest waits first'],
     ['top --json', 'One look for a script'],
   ],
 };
