@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { appendFileSync, mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -91,9 +91,23 @@ export async function findingsIn(page: Page): Promise<readonly string[]> {
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
 }
 
-/** Keeps a picture of a page, to be looked at after the tests: `pictures/key-phone-dark.png`. */
-export async function picture(page: Page, name: string): Promise<void> {
+/** What is kept to be looked at after the tests. */
+function artefact(name: string): string {
   const folder = fileURLToPath(new URL('../../../pictures/', import.meta.url));
   mkdirSync(folder, { recursive: true });
-  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
+  return join(folder, name);
+}
+
+/** Keeps a picture of a page: `pictures/key-phone-dark.png`. */
+export async function picture(page: Page, name: string): Promise<void> {
+  await page.screenshot({ path: artefact(`${name}.png`), fullPage: true });
+}
+
+/** Keeps how long something took: a line of `pictures/times.txt`. */
+export async function timed<T>(what: string, work: () => Promise<T>): Promise<T> {
+  const startedAt = performance.now();
+  const result = await work();
+  const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
+  appendFileSync(artefact('times.txt'), `${seconds} s  ${what}\n`);
+  return result;
 }
