@@ -225,6 +225,18 @@ describe('what the page asks for', () => {
     expect(searches()).toBe(2);
   });
 
+  it('is one search more after a deed that a search may have missed', async () => {
+    const { asked, data } = stage({ rows: [rowOf('a')] });
+    const searches = (): number => asked.filter((what) => what === 'search').length;
+    const looking = data.snapshot(ALL);
+    data.forget();
+    await looking;
+    await data.snapshot(ALL);
+    expect(searches()).toBe(2);
+    await data.snapshot(ALL);
+    expect(searches()).toBe(2);
+  });
+
   it('is nothing that it still shows when the store does not answer', async () => {
     const facts = { operation: 'list', keys: ['order:42'], nodes: [] } as never;
     const outage = new LockStoreUnavailableError(facts);

@@ -25,6 +25,7 @@ export class Inventory {
   #last: Found | undefined;
   #searching: Promise<void> | undefined;
   #nextAtMs = -Infinity;
+  #isOutdated = false;
 
   constructor(admin: LockAdmin, clock: Clock) {
     this.#admin = admin;
@@ -39,13 +40,15 @@ export class Inventory {
     return this.#last;
   }
 
-  /** What an operator has just done is seen at once. */
+  /** What an operator has just done is seen at once: a search that is under way may have passed it. */
   forget(): void {
     this.#nextAtMs = -Infinity;
+    this.#isOutdated = true;
   }
 
   async #search(): Promise<void> {
     const { monotonicMs: startedAtMs, wallMs } = this.#clock.now();
+    this.#isOutdated = false;
     try {
       const rows: LockSummary[] = [];
       for await (const row of this.#admin.list({ limit: MOST_KEYS + 1 })) rows.push(row);
@@ -58,7 +61,8 @@ export class Inventory {
     } finally {
       this.#searching = undefined;
       const endedAtMs = this.#clock.now().monotonicMs;
-      this.#nextAtMs = endedAtMs + Math.max(EVERY_MS - 100, REST * (endedAtMs - startedAtMs));
+      if (!this.#isOutdated)
+        this.#nextAtMs = endedAtMs + Math.max(EVERY_MS - 100, REST * (endedAtMs - startedAtMs));
     }
   }
 }
