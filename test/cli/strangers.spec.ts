@@ -71,6 +71,7 @@ describe('what other clients have written where operators look', () => {
       state: 'held',
       mode: 'exclusive',
       unresponsive: [],
+      history: [],
       audit: [],
     });
     expect(holders).toMatchObject([{ isForeign: false }]);
