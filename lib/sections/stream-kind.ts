@@ -1,4 +1,8 @@
-import { isObservable } from 'rxjs';
+/** What `isObservable` of rxjs asks. The command line does without rxjs, which takes longer to load than all else. */
+function isObservable(value: unknown): boolean {
+  const { lift, subscribe } = (value ?? {}) as { lift?: unknown; subscribe?: unknown };
+  return typeof lift === 'function' && typeof subscribe === 'function';
+}
 
 /**
  * Whether a value continues to work after the call that returned it has settled, so that its lock would end too early.

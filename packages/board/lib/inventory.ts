@@ -25,7 +25,8 @@ export class Inventory {
   #last: Found | undefined;
   #searching: Promise<void> | undefined;
   #nextAtMs = -Infinity;
-  #isOutdated = false;
+  /** What operators have done. */
+  #deeds = 0;
 
   constructor(admin: LockAdmin, clock: Clock) {
     this.#admin = admin;
@@ -43,12 +44,12 @@ export class Inventory {
   /** What an operator has just done is seen at once: a search that is under way may have passed it. */
   forget(): void {
     this.#nextAtMs = -Infinity;
-    this.#isOutdated = true;
+    this.#deeds += 1;
   }
 
   async #search(): Promise<void> {
     const { monotonicMs: startedAtMs, wallMs } = this.#clock.now();
-    this.#isOutdated = false;
+    const deeds = this.#deeds;
     try {
       const rows: LockSummary[] = [];
       for await (const row of this.#admin.list({ limit: MOST_KEYS + 1 })) rows.push(row);
@@ -61,7 +62,7 @@ export class Inventory {
     } finally {
       this.#searching = undefined;
       const endedAtMs = this.#clock.now().monotonicMs;
-      if (!this.#isOutdated)
+      if (this.#deeds === deeds)
         this.#nextAtMs = endedAtMs + Math.max(EVERY_MS - 100, REST * (endedAtMs - startedAtMs));
     }
   }
