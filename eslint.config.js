@@ -13,11 +13,11 @@ const NO_DEEP_NEST_IMPORTS = {
 };
 const NO_NEST = {
   group: ['@nestjs/*'],
-  message: 'This folder knows nothing of Nest: see docs/architecture.md.',
+  message: 'This folder knows nothing of Nest: see docs/internals/architecture.md.',
 };
 const NO_REDIS = {
   group: ['ioredis', '**/store/redis/**'],
-  message: 'This folder knows nothing of Redis: see docs/architecture.md.',
+  message: 'This folder knows nothing of Redis: see docs/internals/architecture.md.',
 };
 
 const NO_IOREDIS = {

@@ -1,6 +1,6 @@
 /**
  * `npm run test:mutation -- key time`: changes the code of these folders of lib/ and packages, one operator or value at a time, and looks whether a test
- * notices (StrykerJS). Prints the score of each folder, and what survived. Without folders it takes those of the table in docs/testing.md
+ * notices (StrykerJS). Prints the score of each folder, and what survived. Without folders it takes those of the table in docs/internals/testing.md
  * that differ from `--since` (default: origin/main). What is known from the run before is not done again (`.stryker/`). Fails where a folder
  * has fallen below its score in that table; `--record` writes it anew. `--sample 10` changes one of ten passages of each file, always the
  * same ones; without it, a folder is measured in the way that its row in the table says. What survives in the store without a server is
@@ -61,7 +61,7 @@ const NOTICE_NOTHING = /^test\/cli\/(program|terminal|three-in-the-morning)\./;
 /** Their specs that need a server are left out: they would be run for hundreds of changes. */
 const WITHOUT_SERVERS = new Set(['engine', 'lease', 'once', 'queue', 'store', 'terminus']);
 
-const TABLE = 'docs/testing.md';
+const TABLE = 'docs/internals/testing.md';
 
 /** The row of a folder in the documentation: mutants, killed, score, and what is said of them. */
 const rowOf = (folder) =>

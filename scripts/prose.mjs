@@ -10,7 +10,7 @@ import { messagesIn } from './prose/messages.mjs';
 import { longCommentLines, problemsOf, problemsOfComment, sentencesIn } from './prose/rules.mjs';
 
 /** Written by `npm run simulate:planted` from the texts in test/techniques/simulation/planted/. */
-const GENERATED = ['simulation-planted.md'];
+const GENERATED = ['internals/simulation-planted.md'];
 
 /** Texts there are scripts. */
 const LUA = /^lib\/store\/redis\/scripts\//;

@@ -1,6 +1,6 @@
 /**
  * The rooms of `lib/`, from the lowest to the highest, and what each may import of the others. `.dependency-cruiser.mjs` makes its
- * rules of it, and docs/architecture.md its table (test/claims/docs/rooms.spec.ts).
+ * rules of it, and docs/internals/architecture.md its table (test/claims/docs/rooms.spec.ts).
  */
 export const ROOMS = {
   collections: [],

@@ -1,4 +1,4 @@
-/** The figures of docs/scale.md: `node bench/src/scale.mjs`, after `npm run build` and `npm --prefix bench ci`. `--quick` measures fewer. */
+/** The figures of docs/internals/scale.md: `node bench/src/scale.mjs`, after `npm run build` and `npm --prefix bench ci`. `--quick` measures fewer. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';

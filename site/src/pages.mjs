@@ -1,6 +1,7 @@
 /** Makes pages/, which git ignores, from docs/, CHANGELOG.md and README.md: docs/ is the one source of the site. */
 import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { posix } from 'node:path';
+import { redirects, redirectTo } from './redirects.mjs';
 
 const project = new URL('../../', import.meta.url);
 const pages = new URL('../pages/', import.meta.url);
@@ -18,7 +19,7 @@ const WIDE = '---\naside: false\n---\n\n';
 const addressOf = (path) => {
   if (path === 'README.md') return '/';
   if (path === 'CHANGELOG.md') return '/changelog.md';
-  return /^docs\/[^/]+\.md$/.test(path) ? path.slice('docs'.length) : undefined;
+  return /^docs\/(?:internals\/)?[^/]+\.md$/.test(path) ? path.slice('docs'.length) : undefined;
 };
 
 /** Links are relative to the file, as GitHub wants them. A file that the site does not show is linked in the repository. */
@@ -40,13 +41,16 @@ const show = (file, name) => {
 };
 
 rmSync(pages, { recursive: true, force: true });
-mkdirSync(new URL('public/', pages), { recursive: true });
-for (const name of readdirSync(new URL('docs/', project))) {
+for (const folder of ['public/', 'internals/'])
+  mkdirSync(new URL(folder, pages), { recursive: true });
+for (const name of readdirSync(new URL('docs/', project), { recursive: true })) {
   if (name.endsWith('.md')) show(`docs/${name}`, name);
   if (name.endsWith('.svg'))
     cpSync(new URL(`docs/${name}`, project), new URL(`public/${name}`, pages));
 }
 show('CHANGELOG.md', 'changelog.md');
 show('README.md', 'index.md');
+for (const [from, to] of Object.entries(redirects))
+  writeFileSync(new URL(`public/${from}.html`, pages), redirectTo(to));
 const bundle = new URL('../node_modules/mermaid/dist/mermaid.min.js', import.meta.url);
 cpSync(bundle, new URL('public/mermaid.min.js', pages));

@@ -49,7 +49,6 @@ export const sidebar = [
     glossary: 'Glossary',
     guarantees: 'Guarantees',
     performance: 'Performance',
-    scale: 'Scale',
   }),
   group('Reference', {
     options: 'Options',
@@ -57,13 +56,14 @@ export const sidebar = [
     'api/': 'API',
     changelog: 'Changelog',
   }),
-  group('How it is built', {
-    architecture: 'Architecture',
-    protocol: 'Protocol',
-    internals: 'Internals',
-    testing: 'How it is tested',
-    correctness: 'How correctness is checked',
-    'simulation-planted': 'Bugs that the simulation finds',
-    'track-record': 'Track record',
+  group('Internals', {
+    'internals/architecture': 'Architecture',
+    'internals/protocol': 'Protocol',
+    'internals/parts': 'Parts',
+    'internals/testing': 'How it is tested',
+    'internals/correctness': 'How correctness is checked',
+    'internals/simulation-planted': 'Bugs that the simulation finds',
+    'internals/track-record': 'Track record',
+    'internals/scale': 'Scale',
   }),
 ];

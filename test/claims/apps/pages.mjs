@@ -8,7 +8,9 @@ const BLOCK =
 
 /** The code blocks behind `<!-- app: name -->`; the code of `<!-- sample: … -->` comes first, a line an import. */
 export async function documentedBlocks() {
-  const names = (await readdir(join(projectRoot, 'docs'))).filter((name) => name.endsWith('.md'));
+  const names = (await readdir(join(projectRoot, 'docs'), { recursive: true })).filter((name) =>
+    name.endsWith('.md'),
+  );
   const pages = ['README.md', ...names.map((name) => join('docs', name))];
   const texts = await Promise.all(pages.map((page) => readFile(join(projectRoot, page), 'utf8')));
   const blocks = new Map(

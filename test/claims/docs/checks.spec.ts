@@ -13,9 +13,9 @@ function faultRows(page: string): readonly (readonly string[])[] {
     .map(([, ...cells]) => cells);
 }
 
-const checks = faultRows('docs/correctness.md');
+const checks = faultRows('docs/internals/correctness.md');
 
-describe('the tables in docs/correctness.md', () => {
+describe('the tables in docs/internals/correctness.md', () => {
   it('have the lines of those in docs/guarantees.md', () => {
     const lines = faultRows('docs/guarantees.md').map(([line]) => line);
     expect(lines.length).toBeGreaterThan(40);

@@ -3,7 +3,10 @@ import { describe, expect, it } from '@jest/globals';
 import { adminNames, epochName, keyNames } from '../../../lib/store/redis/scripts/key-names.js';
 import { give, take } from '../../../lib/store/redis/scripts/plain.js';
 
-const protocol = readFileSync(new URL('../../../docs/protocol.md', import.meta.url), 'utf8');
+const protocol = readFileSync(
+  new URL('../../../docs/internals/protocol.md', import.meta.url),
+  'utf8',
+);
 
 /** The commands of a script, in their order. */
 const commandsIn = (lua: string): readonly string[] =>
@@ -15,7 +18,7 @@ const commandsOf = (name: string): readonly string[] => {
   return Array.from(lines.matchAll(/^ {2}(\w+)/gm), ([, command = '']) => command);
 };
 
-describe('docs/protocol.md', () => {
+describe('docs/internals/protocol.md', () => {
   it('lists the commands of the two plain scripts, in their order', () => {
     const [refusal, granting] = [['GET', 'PTTL'], commandsOf('take')];
     expect(commandsIn(take.lua)).toEqual([...granting, ...refusal]);

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { PACKAGES, ROOMS } from '../../../scripts/rooms.mjs';
 
 const architecture = readFileSync(
-  new URL('../../../docs/architecture.md', import.meta.url),
+  new URL('../../../docs/internals/architecture.md', import.meta.url),
   'utf8',
 );
 const rooms = Object.entries(ROOMS);
@@ -11,7 +11,7 @@ const rooms = Object.entries(ROOMS);
 /** | `key/` | what | door | `errors`, `time` | */
 const ROW = /^\| `(\w+)\/` .*\|([^|]*)\|$/gm;
 
-describe('the table of rooms in docs/architecture.md', () => {
+describe('the table of rooms in docs/internals/architecture.md', () => {
   it('says what each may import, as it is checked', () => {
     const said = Array.from(architecture.matchAll(ROW), ([, room, mayImport = '']) => [
       room,
@@ -24,7 +24,7 @@ describe('the table of rooms in docs/architecture.md', () => {
 /** | `@nestjs-holdfast/cli` | what | `nestjs-holdfast/admin` | */
 const PACKAGE_ROW = /^\| `@nestjs-holdfast\/(\w+)` .*\|([^|]*)\|$/gm;
 
-describe('the table of packages in docs/architecture.md', () => {
+describe('the table of packages in docs/internals/architecture.md', () => {
   it('says which entries each imports, as it is checked', () => {
     const said = Array.from(architecture.matchAll(PACKAGE_ROW), ([, name, imports = '']) => [
       name,
@@ -38,7 +38,7 @@ describe('the table of packages in docs/architecture.md', () => {
 const boxOf = (entry: string): string =>
   entry === 'nestjs-holdfast' ? 'nest' : entry.replace(/^.*\//, '');
 
-describe('the picture of the folders in docs/architecture.md', () => {
+describe('the picture of the folders in docs/internals/architecture.md', () => {
   const packages = Object.entries(PACKAGES).map(
     ([name, entries]) => [name, entries.map(boxOf)] as const,
   );

@@ -8,7 +8,7 @@ import { brokenLinksIn } from './links.js';
 const project = fileURLToPath(new URL('../../../', import.meta.url));
 const read = (page: string): string => readFileSync(project + page, 'utf8');
 
-const docs = readdirSync(`${project}docs`)
+const docs = readdirSync(`${project}docs`, { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.md'))
   .map((name) => `docs/${name}`);
 const pages = [...readdirSync(project).filter((name) => name.endsWith('.md')), ...docs];
@@ -37,6 +37,24 @@ describe('the links of the documentation', () => {
       '#two',
       'docs/neither.md',
     ]);
+  });
+});
+
+describe('the addresses of pages that the packages print', () => {
+  const ADDRESS =
+    /https:\/\/github\.com\/nestjs-holdfast\/nestjs-holdfast\/blob\/main\/((?:docs|CHANGELOG)[\w./-]*\.md(?:#[\w-]+)?)/g;
+  const sources = ['lib', 'packages'].flatMap((folder) =>
+    readdirSync(project + folder, { recursive: true, encoding: 'utf8' })
+      .filter((name) => /^(?!.*\b(?:node_modules|dist)\/).*\.(?:tsx?|cts|lua|md)$/.test(name))
+      .map((name) => `${folder}/${name}`),
+  );
+  const links = sources.flatMap((source) =>
+    Array.from(read(source).matchAll(ADDRESS), ([, address = '']) => `[${source}](${address})`),
+  );
+
+  it('lead to pages and headings that exist', () => {
+    expect(links.length).toBeGreaterThan(10);
+    expect(brokenLinksIn('README.md', links.join(' '), project)).toEqual([]);
   });
 });
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { EVENTS } from '../../../lib/observe/channels.js';
+import { redirects } from '../../../site/src/redirects.mjs';
 import { brokenLinksIn } from './links.js';
 
 const project = fileURLToPath(new URL('../../../', import.meta.url));
@@ -15,10 +16,18 @@ describe('the documentation site', () => {
     const named = [...read('site/src/sidebar.mjs').matchAll(/^ {4}'?([\w/-]+)'?: '/gm)].map(
       ([, name]) => name!,
     );
-    const pages = readdirSync(`${project}docs`)
+    const pages = readdirSync(`${project}docs`, { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.md'))
       .map((name) => name.slice(0, -'.md'.length));
     expect([...named].sort()).toEqual([...pages, ...GENERATED].sort());
+  });
+});
+
+describe('a page of the site that has moved', () => {
+  const isPage = (name: string): boolean => existsSync(`${project}docs/${name}.md`);
+
+  it.each(Object.entries(redirects))('is /%s, and leads to /%s', (from, to) => {
+    expect([isPage(from), isPage(to)]).toEqual([false, true]);
   });
 });
 
@@ -66,9 +75,9 @@ describe('docs/telemetry.md', () => {
   });
 });
 
-describe('docs/internals.md', () => {
+describe('docs/internals/parts.md', () => {
   it('names every peer dependency', () => {
-    const page = read('docs/internals.md');
+    const page = read('docs/internals/parts.md');
     const { peerDependencies } = JSON.parse(read('package.json')) as {
       peerDependencies: Record<string, string>;
     };

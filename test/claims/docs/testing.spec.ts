@@ -14,7 +14,7 @@ const PLACES = [
 ] as const;
 
 const rows = Array.from(
-  read('docs/testing.md').matchAll(/^\| [^|]+\| `(np[mx] [^`]+)` +\|(.+)\|$/gm),
+  read('docs/internals/testing.md').matchAll(/^\| [^|]+\| `(np[mx] [^`]+)` +\|(.+)\|$/gm),
   ([, command = '', cells = '']) => [command, cells.split('|').map((cell) => cell.trim())] as const,
 ).filter(([, cells]) => cells.length === PLACES.length);
 
@@ -22,7 +22,7 @@ const rows = Array.from(
 const CHECK = /^npm (test|run (check|test:\w+|simulate(:\w+)?|bench))$/;
 const isOurCheck = (command: string): boolean => CHECK.test(command);
 
-describe('the table of docs/testing.md that says which checks run where', () => {
+describe('the table of docs/internals/testing.md that says which checks run where', () => {
   it.each(PLACES.map(([name, text], column) => [name, { text, column }] as const))(
     'names the checks of %s',
     (_, { text, column }) => {

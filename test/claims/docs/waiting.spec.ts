@@ -89,7 +89,12 @@ describe('how long calls wait', () => {
   it('is said on each page in the same words', () => {
     const said =
       /without `wait`, a method with `@WithLock` does not wait(?:, and calls by hand wait 10 s)?(?=[.:]| +\|)/gi;
-    const pages = ['README.md', ...readdirSync(project + 'docs').map((name) => `docs/${name}`)];
+    const pages = [
+      'README.md',
+      ...readdirSync(`${project}docs`, { recursive: true, encoding: 'utf8' }).map(
+        (name) => `docs/${name}`,
+      ),
+    ];
     const other = pages
       .filter((name) => name.endsWith('.md'))
       .flatMap((name) => {

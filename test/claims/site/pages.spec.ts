@@ -29,6 +29,18 @@ const PAGES = [
 ];
 
 describe('the documentation site in a browser', () => {
+  it(
+    'leads from the former address of a page to the page, and to the same heading',
+    async () => {
+      const page = await site.open('protocol#waiting');
+      await page.waitForURL(/\/internals\/protocol#waiting$/);
+      await page.locator('h2#waiting').waitFor();
+      expect(site.complaints).toEqual([]);
+      await page.close();
+    },
+    PATIENCE_MS,
+  );
+
   it.each(PAGES)(
     'shows /$path without an error, a file of another host or a broken picture',
     async ({ path, shows }) => {

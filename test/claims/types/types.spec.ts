@@ -144,7 +144,7 @@ describe('types of', () => {
 
 describe('the samples of the documentation', () => {
   const read = (page: string): string => readFileSync(project + page, 'utf8');
-  const docs = readdirSync(`${project}docs`)
+  const docs = readdirSync(`${project}docs`, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`);
   const sources = readdirSync(`${project}lib`, { recursive: true, encoding: 'utf8' })

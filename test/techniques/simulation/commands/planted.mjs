@@ -2,7 +2,7 @@
  * `npm run simulate:planted -- [name…] --seconds 60`: puts each bug of test/techniques/simulation/planted/ into a copy of the compiled project, and plays
  * worlds from fresh seeds on until one of them breaks a promise or the seconds of processor time are over. Says of each bug whether it was found, by which
  * property, and how soon; exit code 1 when one was not. The library as it is plays the same worlds, and must not break anything.
- * `--seed N` is the first seed; `--write` puts the table into docs/simulation-planted.md.
+ * `--seed N` is the first seed; `--write` puts the table into docs/internals/simulation-planted.md.
  */
 import { randomInt } from 'node:crypto';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { compiledProject, compiledText } from '../../../../scripts/compile.mjs';
 import { pageOf, rowOf } from './planted-page.mjs';
 
 const projectRoot = fileURLToPath(new URL('../../../../', import.meta.url));
-const PAGE = join(projectRoot, 'docs/simulation-planted.md');
+const PAGE = join(projectRoot, 'docs/internals/simulation-planted.md');
 
 /** What the simulation consists of. */
 const PARTS = ['lib', 'test', 'package.json'];
