@@ -64,6 +64,7 @@ export const sidebar = [
     'internals/correctness': 'How correctness is checked',
     'internals/simulation-planted': 'Bugs that the simulation finds',
     'internals/track-record': 'Track record',
+    'internals/performance': 'Performance in full',
     'internals/scale': 'Scale',
   }),
 ];
