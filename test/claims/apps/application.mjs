@@ -15,12 +15,16 @@ const SHOP = [
 export async function writeApplication(root, { folder, type, recipe }, documented, redisUrl) {
   await cp(join(templates, folder), root, { recursive: true });
   await cp(join(templates, 'added'), root, { recursive: true });
-  for (const name of ['orders.service', 'orders.controller', 'report.job'].map(sourceFile)) {
+  for (const name of ['orders.service', 'report.job'].map(sourceFile)) {
     await writeFile(join(root, name), withShop(documented(name)));
   }
+  await writeFile(
+    join(root, sourceFile('orders.module')),
+    withRedis(documented(sourceFile('app.module')), redisUrl),
+  );
   const spec = 'src/orders.service.spec.ts';
   await writeFile(join(root, spec), specOf(documented(spec)));
-  await edit(root, 'src/app.module.ts', (code) => moduleOf(code, documented, redisUrl));
+  await edit(root, 'src/app.module.ts', moduleOf);
   await edit(root, 'src/main.ts', withShutdownHooks);
   if (type === 'module') await nameExtensions(root);
   if (recipe !== undefined) await setUpJest(root, JSON.parse(documented(recipe)));
@@ -37,11 +41,9 @@ async function setUpJest(root, settings) {
 
 const sourceFile = (name) => `src/${name}.ts`;
 
-/** Code that is whole is pasted as it stands. */
 function withShop(code) {
   const used = SHOP.filter((name) => new RegExp(`(?<![\\w.]|async )${name}\\b`).test(code));
-  const isWhole = used.every((name) => code.includes(`const ${name} = `));
-  return isWhole ? code : `import { ${used.join(', ')} } from './shop';\n${code}`;
+  return `import { ${used.join(', ')} } from './shop';\n${code}`;
 }
 
 /** A sample with `await` at its top level, as a test. */
@@ -56,25 +58,21 @@ function specOf(code) {
   ].join('\n');
 }
 
-/** The module of `nest new`, with the imports of the documented module. */
-function moduleOf(code, documented, redisUrl) {
-  const [, imports] = /imports: \[(.*)\],/.exec(documented('src/app.module.ts'));
-  const redis = imports.replace('redis://localhost:6379', redisUrl);
-  if (redis === imports)
-    throw new Error(`The documented module names no redis://localhost:6379 in ${imports}`);
+const withRedis = (code, redisUrl) => replaced(code, { 'redis://localhost:6379': redisUrl });
+
+/** The module of `nest new`, with the documented one, which is pasted as it stands. */
+function moduleOf(code) {
   const added = [
     "import { ScheduleModule } from '@nestjs/schedule';",
-    "import { LockModule } from 'nestjs-holdfast';",
-    "import { OrdersController } from './orders.controller';",
+    "import { AppModule as OrdersModule } from './orders.module';",
     "import { OrdersService } from './orders.service';",
     "import { ReportJob } from './report.job';",
     "import { ShopController } from './shop.controller';",
     "import { TickJob } from './tick.job';",
   ];
   return replaced(`${added.join('\n')}\n${code}`, {
-    'imports: []': `imports: [${redis}, ScheduleModule.forRoot()]`,
-    'controllers: [AppController]':
-      'controllers: [AppController, OrdersController, ShopController]',
+    'imports: []': 'imports: [OrdersModule, ScheduleModule.forRoot()]',
+    'controllers: [AppController]': 'controllers: [AppController, ShopController]',
     'providers: [AppService]': 'providers: [AppService, OrdersService, ReportJob, TickJob]',
   });
 }
@@ -84,7 +82,7 @@ const withShutdownHooks = (code) =>
 
 function replaced(code, replacements) {
   return Object.entries(replacements).reduce((text, [from, to]) => {
-    if (!text.includes(from)) throw new Error(`The template has no "${from}"`);
+    if (!text.includes(from)) throw new Error(`The code has no "${from}"`);
     return text.replace(from, to);
   }, code);
 }
