@@ -78,6 +78,7 @@ export function summarized(found: FoundKey, knowledge: Knowledge): LockSummary {
       leaseId,
       ...known({ instanceId: instance?.id }),
     })),
+    isUnresponsive: holders.some(({ instance }) => instance?.isUnresponsive === true),
     waiting: found.line.length,
     waitingInstanceIds: found.line.flatMap((place) => waiterOf(place, instances)?.id ?? []),
     ...known({ once: once?.state }),

@@ -12,10 +12,10 @@ import {
 } from '../errors.js';
 import type { LockEngine } from '../engine/lock-engine.js';
 import { checkKey } from '../key/index.js';
-import { isUnresponsive } from '../engine/presence.js';
+import { isOverdue, isUnresponsive } from '../engine/presence.js';
 import { hottest, longestWaitedFor, summed, type Contended } from '../queue/contention.js';
 import { together } from '../queue/last-hour.js';
-import type { FoundHolder, FoundKey } from '../store/admin-store.js';
+import type { FoundHolder, FoundInstance, FoundKey } from '../store/admin-store.js';
 import { leaseIdOf, makerIn } from '../store/owner-token.js';
 import {
   type Knowledge,
@@ -88,7 +88,7 @@ export class LockAdmin {
     keys,
     limit = Infinity,
   }: ListOptions = {}): AsyncGenerator<LockSummary> {
-    const instances = await this.#engine.presented(this.#parts.store.admin.instances());
+    const instances = await this.#asked();
     const { wallMs } = this.#parts.runtime.now();
     let listed = 0;
     try {
@@ -118,19 +118,23 @@ export class LockAdmin {
         ? concerned
         : instances.filter((each) => concerned.includes(each) || !isUnresponsive(each));
     const answers = await this.#parts.presence.ask(asked, { about: 'key', key });
+    const known = this.#parts.presence.afterAsking(instances, answers);
     const audit = notes.filter((entry) => entry.keys.includes(key)).slice(0, MOST_AUDITED);
     const { wallMs } = this.#parts.runtime.now();
     return {
-      ...described(found, { instances, answers, wallMs }),
+      ...described(found, { instances: known, answers, wallMs }),
       unresponsive: unresponsiveOf(concerned, answers, wallMs),
-      history: historyIn({ instances, answers, wallMs }).slice(0, MOST_PAST),
+      history: historyIn({ instances: known, answers, wallMs }).slice(0, MOST_PAST),
       audit,
     };
   }
 
-  /** Lists the services that use this store, the newest first. A service that was not seen for an hour is left out. */
+  /**
+   * Lists the services that use this store, the newest first, and asks each whether it is alive. A service that was not
+   * seen for an hour is left out.
+   */
   async instances(): Promise<readonly InstanceInfo[]> {
-    const found = await this.#engine.presented(this.#parts.store.admin.instances());
+    const found = await this.#asked();
     const { wallMs } = this.#parts.runtime.now();
     return found.map((each) => infoOf(each, wallMs));
   }
@@ -146,6 +150,7 @@ export class LockAdmin {
     const answers = await this.#parts.presence.ask(instances, { about: 'hot' });
     const now = this.#parts.runtime.now();
     const all = [...answers.values()];
+    const known = this.#parts.presence.afterAsking(instances, answers);
     const found = summed(all.flatMap(({ hot = [] }) => hot));
     const hotKey = (each: Contended): HotKey => hotKeyOf(each, now.wallMs);
     const hour = together(
@@ -157,7 +162,7 @@ export class LockAdmin {
       waiting: longestWaitedFor(found, limit).map(hotKey),
       callers: all.reduce((sum, { callers = 0 }) => sum + callers, 0),
       hour: hour.map(({ minute, ...counts }) => ({ at: new Date(minute * 60_000), ...counts })),
-      unresponsive: unresponsiveOf(instances, answers, now.wallMs),
+      unresponsive: known.filter(isUnresponsive).map((each) => infoOf(each, now.wallMs)),
     };
   }
 
@@ -187,7 +192,7 @@ export class LockAdmin {
 
   /**
    * Ends all locks of an instance, for a machine that is dead: `instance` is what `instances` returned. If it was unresponsive
-   * then, and replies now or reports again, nothing is done (`'refused'`).
+   * then, and replies now or has reported within 15 s, nothing is done (`'refused'`).
    *
    * @throws LockStoreUnavailableError when the store does not confirm the release of any key
    */
@@ -196,8 +201,12 @@ export class LockAdmin {
     request: InterventionRequest,
   ): Promise<InterventionOutcome<InstanceInfo>> {
     const intervention = checkedIntervention(request);
-    const now = wasUnresponsive ? await this.#aliveOne(id) : undefined;
-    if (now !== undefined) return { status: 'refused', now };
+    if (wasUnresponsive) {
+      const found = (await this.#asked()).find((each) => each.id === id);
+      // A reply may be lost, and a record is late while memory is full: both have to say that it is dead.
+      if (found !== undefined && !isOverdue(found))
+        return { status: 'refused', now: infoOf(found, this.#parts.runtime.now().wallMs) };
+    }
     const targets = await this.#engine.presented(this.#heldBy(id));
     return (await this.#end('release-instance', targets, intervention)) ?? NOTHING;
   }
@@ -224,17 +233,11 @@ export class LockAdmin {
     return (await this.#engine.presented(this.#audited(MOST_NOTES))).slice(0, limit);
   }
 
-  /** An instance that replies, or that no message can reach and that has just reported. */
-  async #aliveOne(id: string): Promise<InstanceInfo | undefined> {
-    const found = (await this.#engine.presented(this.#parts.store.admin.instances())).find(
-      (each) => each.id === id,
-    );
-    if (found === undefined) return undefined;
-    const isAlive =
-      found.address === undefined
-        ? !isUnresponsive(found)
-        : (await this.#parts.presence.ask([found], { about: 'hot' })).has(id);
-    return isAlive ? infoOf(found, this.#parts.runtime.now().wallMs) : undefined;
+  /** The instances, as they reply now. They hold no key of this name. */
+  async #asked(): Promise<readonly FoundInstance[]> {
+    const { presence, store } = this.#parts;
+    const found = await this.#engine.presented(store.admin.instances());
+    return presence.afterAsking(found, await presence.ask(found, { about: 'key', key: '' }));
   }
 
   /** Each key once, with what the store has of it. */

@@ -12,9 +12,12 @@ export interface InstanceInfo {
   readonly service?: string;
   /** When the service was opened, by the clock of its machine. */
   readonly startedAt: Date;
-  /** When it last described itself, by the clock of the store. */
+  /** When it last replied or described itself, by the clock of the store. */
   readonly seenAt: Date;
-  /** Whether it is frozen, cut off or dead: it has not described itself for 15 s. */
+  /**
+   * Whether it is frozen, cut off or dead: it was asked and did not reply within 250 ms. If no message reaches it: it has
+   * not described itself for 15 s.
+   */
   readonly isUnresponsive: boolean;
   /**
    * Whether messages reach it. An instance that may not subscribe cannot be asked, and detects a forced release at its
@@ -117,6 +120,8 @@ export interface LockSummary {
   readonly holders: number;
   /** The same holders, for `release`. */
   readonly leases: readonly LeaseSummary[];
+  /** Whether the instance of one of them is frozen, cut off or dead. */
+  readonly isUnresponsive: boolean;
   /** The number of places that they have together, if a limit counts them. */
   readonly inUse?: number;
   /** The instance of the first holder. */

@@ -82,6 +82,10 @@ const isNumber: Check = (value) => Number.isFinite(value);
 /** Far less than what a `Date` can have. */
 const isMs: Check = (value) => isNumber(value) && Math.abs(value as number) <= 4e15;
 
+const isDuration: Check = (value) => isMs(value) && (value as number) >= 0;
+
+const isCount: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
+
 const oneOf =
   (...values: readonly unknown[]): Check =>
   (value) =>
@@ -131,8 +135,8 @@ const isHold = objectOf({
 const isWait = objectOf({ ...CALL, waitedMs: isMs, keys: listOf(isText) });
 
 const isContended = objectOf({
-  ...{ key: isText, waitedMs: isMs, waits: isNumber, refusals: isNumber },
-  ...{ waiting: maybe(isNumber), longestMs: maybe(isMs) },
+  ...{ key: isText, waitedMs: isDuration, waits: isCount, refusals: isCount },
+  ...{ waiting: maybe(isCount), longestMs: maybe(isDuration) },
 });
 
 const OUTCOMES = ['released', 'detached', 'lost'] satisfies PastHold['outcome'][];
@@ -142,19 +146,14 @@ const isPast = objectOf({
   ...{ outcome: oneOf(...OUTCOMES), reason: maybe(isText) },
 });
 
-const isMinute = objectOf({
-  minute: isNumber,
-  held: isNumber,
-  waiting: isNumber,
-  refusals: isNumber,
-});
+const isMinute = objectOf({ minute: isCount, held: isCount, waiting: isCount, refusals: isCount });
 
 const isAnswer = objectOf({
   holds: maybe(listOf(isHold)),
   waits: maybe(listOf(isWait)),
   past: maybe(listOf(isPast)),
   minutes: maybe(listOf(isMinute)),
-  callers: maybe(isNumber),
+  callers: maybe(isCount),
   hot: maybe(listOf(isContended)),
   endings: maybe(listOf(oneOf(...ENDINGS))),
 });
@@ -164,8 +163,12 @@ const isMessage = either(
   objectOf({ type: oneOf('answer'), id: isText, from: isText, answer: isAnswer }),
 );
 
+/** In characters. An answer that names the most callers and the longest keys is shorter. */
+const LONGEST = 1_000_000;
+
 /** Every client that may publish can send any text. */
 export function parseMessage(text: string): Message | undefined {
+  if (text.length > LONGEST) return undefined;
   try {
     const message: unknown = JSON.parse(text);
     return isMessage(message) ? (message as Message) : undefined;

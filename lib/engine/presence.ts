@@ -63,9 +63,13 @@ interface Dependencies {
   readonly machine: Machine | undefined;
 }
 
-/** Whether an instance is frozen, cut off or dead: it has not reported for so long. */
-export const isUnresponsive = ({ seenMsAgo }: FoundInstance): boolean =>
+/** Whether an instance has not replied or reported for so long that it is frozen, cut off or dead. */
+export const isOverdue = ({ seenMsAgo }: FoundInstance): boolean =>
   seenMsAgo > UNRESPONSIVE_AFTER_MS;
+
+/** Whether an instance does not reply now, or is overdue. */
+export const isUnresponsive = (found: FoundInstance): boolean =>
+  found.isSilent === true || isOverdue(found);
 
 /**
  * Publishes this service in the store, replies to questions of operators, and receives their interventions. It never
@@ -147,10 +151,8 @@ export class Presence {
     question: Question,
   ): Promise<ReadonlyMap<string, Answer>> {
     const { store, scheduler } = this.#deps;
-    const answers = new Map<string, Answer>();
     // This service may keep no record of itself.
-    const isMine = question.about !== 'hot' || instances.some(({ id }) => id === this.id);
-    if (isMine) answers.set(this.id, await this.#answer(question));
+    const answers = new Map([[this.id, await this.#answer(question)]]);
     const others = instances.filter((each) => each.id !== this.id && each.address !== undefined);
     if (others.length === 0) return answers;
     await this.#listen();
@@ -171,6 +173,7 @@ export class Presence {
     const waited = new Promise<void>((resolve) => {
       const timeout = scheduler.schedule(ANSWER_MS + replaceWaitMs, resolve);
       this.#asked.set(id, (from, answer) => {
+        if (!others.some((each) => each.id === from)) return;
         answers.set(from, answer);
         if (!others.every((each) => answers.has(each.id))) return;
         timeout.cancel();
@@ -181,6 +184,21 @@ export class Presence {
     await waited;
     this.#asked.delete(id);
     return answers;
+  }
+
+  /**
+   * What instances were found to be, after they were asked: one that replies is alive, whatever its record says. While
+   * memory is full, for instance, no record can be written.
+   */
+  afterAsking(
+    instances: readonly FoundInstance[],
+    answers: ReadonlyMap<string, Answer>,
+  ): readonly FoundInstance[] {
+    const isHeard = this.#deps.store.address() !== undefined;
+    return instances.map((each) => {
+      if (answers.has(each.id)) return { ...each, seenMsAgo: 0 };
+      return isHeard && each.address !== undefined ? { ...each, isSilent: true } : each;
+    });
   }
 
   /** What is known of a leader: from the record of its instance, and from its own reply. */

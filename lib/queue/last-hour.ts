@@ -37,9 +37,10 @@ export class LastHour {
 
   #countsAt({ wallMs }: Instant): Counts {
     const minute = Math.floor(wallMs / MINUTE_MS);
+    // The clock may have been ahead, and was set back.
+    while ((this.#minutes.at(-1)?.minute ?? 0) > minute) this.#minutes.pop();
     const newest = this.#minutes.at(-1);
-    // A clock that was set back counts on in the minute that there is.
-    if (newest !== undefined && newest.minute >= minute) return newest;
+    if (newest?.minute === minute) return newest;
     const counts = { minute, held: 0, waiting: 0, refusals: 0 };
     this.#minutes.push(counts);
     if (this.#minutes.length > MINUTES) this.#minutes.shift();

@@ -30,8 +30,10 @@ export interface InstanceRecord {
 
 /** A record that was found in the store. */
 export interface FoundInstance extends InstanceRecord {
-  /** How long ago it was written, by the clock of the store. */
+  /** How long ago it was written, by the clock of the store; 0 of an instance that replies. */
   readonly seenMsAgo: number;
+  /** It was asked, and did not reply. */
+  readonly isSilent?: boolean;
 }
 
 /** A token that a key is held under. */

@@ -23,7 +23,11 @@ describe('LockAdmin on a Redis that other software writes to', () => {
       for (const entry of ['', 'null', '{}', '{"at":1,"action":"release","keys":5}'])
         await server.command('XADD', 'lock:{audit}', '*', 'entry', entry);
       await server.command('XADD', 'lock:{audit}', '*', 'other', 'field');
-      for (const [id, record] of Object.entries({ a: 'null', b: '{"id":7}', c: '{' })) {
+      for (const [id, record] of Object.entries({
+        ...{ a: 'null', b: '{"id":7}', c: '{' },
+        // Operators copy the process id into "kill -9".
+        d: '{"id":"d","application":"x","host":"x","pid":-1,"startedAtMs":1,"lifeMs":60000}',
+      })) {
         await server.command('ZADD', 'lock:{instances}', Date.now(), id);
         await server.command('SET', `lock:{instances}:${id}`, record, 'PX', 60_000);
       }
@@ -38,6 +42,7 @@ describe('LockAdmin on a Redis that other software writes to', () => {
           leases: [{ leaseId: expect.any(String) }],
           waiting: 0,
           waitingInstanceIds: [],
+          isUnresponsive: false,
           remainingMs: Infinity,
         },
       ]);

@@ -93,6 +93,7 @@ describe('the summary of a key', () => {
         { leaseId: leaseIdOf('holdfast:x:shared') },
       ],
       waitingInstanceIds: [],
+      isUnresponsive: false,
     });
   });
 
@@ -107,13 +108,20 @@ describe('the summary of a key', () => {
     expect(summarized(heldUnder('theirs'), knowing())).toStrictEqual({
       ...{ key: 'order:42', state: 'held', mode: 'exclusive', remainingMs: 1_000 },
       ...{ holders: 1, waiting: 0, leases: [{ leaseId: leaseIdOf('theirs') }] },
-      waitingInstanceIds: [],
+      ...{ waitingInstanceIds: [], isUnresponsive: false },
     });
   });
 
   it('of a free key says what is left there', () => {
     const once = { state: 'done', attempts: 1, remainingMs: 9 };
-    const none = { key: 'order:42', state: 'free', holders: 0, leases: [], waitingInstanceIds: [] };
+    const none = {
+      key: 'order:42',
+      state: 'free',
+      holders: 0,
+      isUnresponsive: false,
+      leases: [],
+      waitingInstanceIds: [],
+    };
     expect(isInUse(FREE)).toBe(false);
     expect(isInUse({ ...FREE, once })).toBe(true);
     expect(isInUse({ ...FREE, line: [placeOf('a')] })).toBe(true);

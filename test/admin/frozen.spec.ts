@@ -103,6 +103,10 @@ describe.each([
     const { child, admin, waits } = await staged(key);
     const id = (await holder(admin, key))!.instance!.id;
     await child.kill();
+    // It has just reported, and may reply in a moment.
+    expect(await admin.releaseInstance({ id, isUnresponsive: true }, STUCK)).toMatchObject({
+      status: 'refused',
+    });
     expect(await admin.releaseInstance({ id }, STUCK)).toEqual({ status: 'done', keys: [key] });
     await Promise.all(waits.map(async (wait) => (await wait).release()));
     expect(await admin.audit(1)).toMatchObject([

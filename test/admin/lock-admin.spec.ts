@@ -12,7 +12,10 @@ const PRESENTED = new Error('presented');
 
 /** An admin over a store that answers what the test says. */
 function adminOver(store: Partial<AdminStore>): LockAdmin {
-  const presence = { ask: async () => new Map() };
+  const presence = {
+    ask: async () => new Map(),
+    afterAsking: (instances: readonly unknown[]) => instances,
+  };
   const interventions = {
     end: async (targets: readonly unknown[]) => targets.map(() => ({ status: 'ended' })),
   };

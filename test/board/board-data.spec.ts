@@ -21,28 +21,30 @@ const ago = (ms: number): Date => new Date(AT.getTime() - ms);
 
 const rowOf = (key: string, facts: Partial<LockSummary> = {}): LockSummary => ({
   ...{ key, state: 'held', holders: 1, leases: [{ leaseId: 'l', instanceId: 'well' }] },
-  ...{ waiting: 0, waitingInstanceIds: [], ...facts },
+  ...{ isUnresponsive: false, waiting: 0, waitingInstanceIds: [], ...facts },
 });
 
 /** A key of the instance that does not reply. */
 const stuckRow = (key: string, waiting = 0): LockSummary =>
-  rowOf(key, { leases: [{ leaseId: 'l', instanceId: 'silent' }], waiting });
+  rowOf(key, { leases: [{ leaseId: 'l', instanceId: 'silent' }], isUnresponsive: true, waiting });
 
 const waitedFor = (key: string, waiting: number, ms: number): HotKey => ({
   ...{ key, waiting, waitedMs: ms, waits: 0, refusals: 0, since: ago(ms) },
 });
 
+/** It ended many locks. */
+const ENTRY = { keys: Array.from({ length: 40_000 }, (_, index) => `k${String(index)}`) };
+
 interface Answers {
   readonly rows?: readonly LockSummary[];
   readonly waiting?: readonly HotKey[];
   readonly instances?: readonly Partial<InstanceInfo>[];
-  readonly silent?: readonly Partial<InstanceInfo>[];
   readonly health?: BoardHealth;
 }
 
 /** Data of an admin that answers as the test says, and what was asked of it. */
 function stage(answers: Answers = {}) {
-  const { rows = [], waiting = [], instances = [], silent = [], health = HEALTHY } = answers;
+  const { rows = [], waiting = [], instances = [], health = HEALTHY } = answers;
   const asked: string[] = [];
   const clock = new VirtualRuntime();
   const state: { fails: unknown } = { fails: undefined };
@@ -53,9 +55,9 @@ function stage(answers: Answers = {}) {
   };
   const admin = {
     instances: async () => give('instances', instances),
-    hot: async () => give('hot', { keys: [], waiting, callers: 7, hour: [], unresponsive: silent }),
-    audit: async () => give('audit', []),
-    describe: async (key: string) => give('describe', { key, unresponsive: [] }),
+    hot: async () => give('hot', { keys: [], waiting, callers: 7, hour: [], unresponsive: [] }),
+    audit: async () => give('audit', [ENTRY]),
+    describe: async (key: string) => give('describe', { key, audit: [ENTRY] }),
     async *list({ keys, limit = Infinity }: { keys?: readonly string[]; limit?: number }) {
       give(keys === undefined ? 'search' : `look ${keys.join()}`, undefined);
       let given = 0;
@@ -71,7 +73,10 @@ function stage(answers: Answers = {}) {
   return { asked, clock, data, state, keysIn };
 }
 
-const SILENT = { id: 'silent', isUnresponsive: false, seenAt: ago(9_000) };
+const SILENT = {
+  ...{ id: 'silent', application: 'orders', host: 'web-3', pid: 7 },
+  ...{ isUnresponsive: false, seenAt: ago(9_000) },
+};
 
 describe('the keys that the page shows', () => {
   const rows = [
@@ -98,7 +103,7 @@ describe('the keys that the page shows', () => {
     [{ instance: 'x' }, 'b'],
     [{ instance: 'nobody' }, ''],
   ])('are, of %j, %s', async (view, keys) => {
-    const { keysIn } = stage({ rows, instances: [SILENT], silent: [SILENT] });
+    const { keysIn } = stage({ rows, instances: [SILENT] });
     expect((await keysIn(view)).join('')).toBe(keys);
   });
 
@@ -131,11 +136,11 @@ describe('what the page shows first', () => {
         ...[waitedFor('slower', 1, 9_000), waitedFor('slow', 2, 5_000)],
         ...[waitedFor('quick', 3, 4_999), waitedFor('blocked', 1, 1)],
       ],
-      ...{ instances: [SILENT], silent: [SILENT] },
+      instances: [SILENT],
     });
     const { attention } = await data.snapshot(ALL);
     expect(attention.map(({ key }) => key)).toEqual(['blocked', 'slower', 'slow', 'idle']);
-    expect(attention[0]).toMatchObject({ isStuck: true, callers: 1, waitingSince: ago(1) });
+    expect(attention[0]).toMatchObject({ isUnresponsive: true, callers: 1, waitingSince: ago(1) });
   });
 });
 
@@ -181,15 +186,47 @@ describe('the status that the page shows', () => {
     });
   });
 
-  it('tells of processes that do not reply', async () => {
-    const late = { ...SILENT, id: 'late', isUnresponsive: true, seenAt: ago(90_000) };
-    expect(await statusWith({ instances: [SILENT], silent: [SILENT] })).toMatchObject({
-      ...{ level: 'warning', text: 'Locks are granted; a process does not reply' },
-      ...{ since: SILENT.seenAt, section: 'an-instance-is-frozen-or-dead' },
+  it('tells of processes that do not reply and hold something others may want', async () => {
+    const silent = { ...SILENT, isUnresponsive: true };
+    const late = { ...silent, id: 'late', seenAt: ago(90_000) };
+    const lateRow = rowOf('b', {
+      ...{ leases: [{ leaseId: 'l', instanceId: 'late' }], isUnresponsive: true },
     });
-    expect(await statusWith({ instances: [SILENT, late], silent: [SILENT] })).toMatchObject({
-      ...{ text: 'Locks are granted; 2 processes do not reply', since: late.seenAt },
+    expect(await statusWith({ rows: [lateRow], instances: [late] })).toMatchObject({
+      ...{ level: 'warning', text: 'Locks are granted; orders on web-3, pid 7, does not reply' },
+      ...{ since: late.seenAt, section: 'an-instance-is-frozen-or-dead' },
     });
+    expect(await statusWith({ instances: [late] })).toMatchObject({ level: 'good' });
+    const { data, clock } = stage({
+      rows: [lateRow, stuckRow('a')],
+      instances: [silent, late],
+    });
+    // It may be busy for a moment.
+    expect((await data.snapshot(ALL)).unresponsive).toEqual(['late']);
+    clock.block(2_000);
+    expect((await data.snapshot(ALL)).status.text).toBe(
+      'Locks are granted; 2 processes do not reply',
+    );
+    expect((await data.key('free')).status.level).toBe('warning');
+  });
+
+  it('is what matters to locks, if the keys cannot be read', async () => {
+    const { data, state, clock } = stage();
+    await data.snapshot(ALL);
+    clock.block(1_999);
+    state.fails = new Error('NOPERM this user');
+    expect((await data.snapshot(ALL)).status).toEqual({
+      ...{ level: 'warning', text: 'Locks are granted; what is held is not known' },
+      ...{ details: ['NOPERM this user'], section: 'a-right-is-missing' },
+    });
+  });
+
+  it('of a replica is shown without what it may lack', async () => {
+    const nodes = [{ ...node, problem: 'is a replica: give its master' }];
+    const health = { nodes, quorum: 1, hasQuorum: false };
+    const snapshot = await stage({ rows: [rowOf('a')], health }).data.snapshot(ALL);
+    expect(snapshot).not.toHaveProperty('keys');
+    expect(snapshot).not.toHaveProperty('instances');
   });
 });
 
@@ -261,6 +298,13 @@ describe('what the page asks for', () => {
     clock.block(5_000);
     expect(await data.snapshot(ALL)).toMatchObject({ keys: {}, status: { level: 'good' } });
     expect(await data.key('a')).toMatchObject({ lock: { key: 'a' }, status: { level: 'good' } });
+  });
+
+  it('is not all that an intervention ended', async () => {
+    const { data } = stage();
+    const shown = { keys: ['k0', 'k1', 'k2'], others: 39_997 };
+    expect((await data.snapshot(ALL)).audit).toEqual([shown]);
+    expect((await data.key('a')).lock?.audit).toEqual([shown]);
   });
 
   it('is the same where only time has passed', async () => {

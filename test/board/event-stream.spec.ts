@@ -6,11 +6,11 @@ import type { Look } from '../../packages/board/lib/live.js';
 
 describe('a stream of events', () => {
   /** As much of a response of Node as is used. */
-  function stageResponse(looks: Observable<Look>) {
+  function stageResponse(looks: Observable<Look>, facts: object = {}) {
     const written: string[] = [];
     const calls: unknown[][] = [];
     const response = {
-      ...{ shouldKeepAlive: true, writableLength: 0 },
+      ...{ shouldKeepAlive: true, writableLength: 0, ...facts },
       writeHead: (...args: unknown[]) => void calls.push(args),
       write: (text: string) => void written.push(text),
       end: () => void calls.push(['end']),
@@ -56,6 +56,21 @@ describe('a stream of events', () => {
     expect(written).toHaveLength(5);
   });
 
+  it('is not begun for a client that has left while a guard was asked', () => {
+    const source = new Subject<Look>();
+    const { written, calls } = stageResponse(source, { destroyed: true });
+    expect([source.observed, written, calls]).toEqual([false, [], []]);
+  });
+
+  it('sends all again after five looks that show nothing new', () => {
+    const source = new Subject<Look>();
+    const { written, closing } = stageResponse(source);
+    for (let looks = 0; looks < 6; looks += 1) source.next(look('1'));
+    expect(written.filter((text) => text === event('1'))).toHaveLength(2);
+    expect(written.at(-1)).toBe(event('1'));
+    closing.next();
+  });
+
   it('ends where its data fail, and is cut where nobody reads it', () => {
     const source = new Subject<Look>();
     const { calls, written } = stageResponse(source);
@@ -65,10 +80,10 @@ describe('a stream of events', () => {
 
     const other = new Subject<Look>();
     const unread = stageResponse(other);
-    unread.response.writableLength = 1_000_000;
+    unread.response.writableLength = 4_000_000;
     other.next(look('1'));
     expect(unread.calls).toHaveLength(1);
-    unread.response.writableLength = 1_000_001;
+    unread.response.writableLength = 4_000_001;
     other.next(look('2'));
     expect(unread.calls.at(-1)).toEqual(['destroy']);
     unread.closing.next();

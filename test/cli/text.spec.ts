@@ -197,7 +197,15 @@ describe('the findings of the doctor', () => {
 
 describe('the order of keys', () => {
   const lock = (key: string, facts: Partial<LockSummary> = {}): LockSummary => ({
-    ...{ key, state: 'held', holders: 1, leases: [], waiting: 0, waitingInstanceIds: [] },
+    ...{
+      key,
+      state: 'held',
+      holders: 1,
+      leases: [],
+      isUnresponsive: false,
+      waiting: 0,
+      waitingInstanceIds: [],
+    },
     ...facts,
   });
   const since = (ms: number): Date => new Date(ms);
@@ -251,11 +259,18 @@ describe('the table of keys', () => {
   });
   const held: LockSummary = {
     ...{ key: 'order:42:of-a-customer-with-a-long-name', state: 'held', mode: 'exclusive' },
-    ...{ holders: 1, leases: [], waiting: 12, waitingInstanceIds: [] },
+    ...{ holders: 1, leases: [], isUnresponsive: false, waiting: 12, waitingInstanceIds: [] },
     ...{ since: new Date(0), remainingMs: 48_000 },
   };
   const FREE: Omit<LockSummary, 'key'> = {
-    ...{ state: 'free', holders: 0, leases: [], waiting: 0, waitingInstanceIds: [] },
+    ...{
+      state: 'free',
+      holders: 0,
+      leases: [],
+      isUnresponsive: false,
+      waiting: 0,
+      waitingInstanceIds: [],
+    },
   };
   const LOCKS: readonly LockSummary[] = [
     { ...held, instance: instance(true) },

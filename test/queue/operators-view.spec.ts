@@ -14,9 +14,10 @@ describe('the last hour', () => {
     hour.saw(2, 5, at(100.9));
     hour.refused(at(100.5));
     hour.refused(at(100.6));
+    hour.saw(1, 0, at(5_000));
+    // The clock is set back.
     hour.saw(1, 0, at(102));
-    // The clock was set back.
-    hour.refused(at(90));
+    hour.refused(at(102));
     expect(hour.minutes).toEqual([
       { minute: 100, held: 3, waiting: 5, refusals: 2 },
       { minute: 102, held: 1, waiting: 0, refusals: 1 },

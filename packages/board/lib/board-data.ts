@@ -6,18 +6,24 @@ import type {
   LockAdmin,
   LockSummary,
 } from 'nestjs-holdfast/admin';
-import type { BoardHealth, BoardKey, BoardSnapshot, View } from './board.types.js';
+import type { BoardAudit, BoardHealth, BoardKey, BoardSnapshot, View } from './board.types.js';
 import type { Clock } from './clock.js';
-import { Inventory } from './inventory.js';
+import { Inventory, type Found } from './inventory.js';
 import { Remembered } from './remembered.js';
-import { attentionIn, keysOf, rowsOf } from './rows.js';
+import { attentionIn, rowsOf, SortedRows } from './rows.js';
 import { statusOf } from './status.js';
 
 /** At most this many of the keys that callers wait for are looked at. */
 const MOST_WAITED_FOR = 200;
 
+/** An instance that was not heard for so long, in ms, has missed three reports. */
+const OVERDUE_MS = 15_000;
+
 const MOST_HOT = 10;
 const MOST_AUDITED = 100;
+
+/** More keys of one intervention are counted. */
+const MOST_NAMED = 3;
 
 /** How old what is known of instances and servers may be, in ms: to ask all of them every second would be work for nothing. */
 const SURROUNDINGS_MS = 2_000;
@@ -31,9 +37,11 @@ export interface HealthSource {
 interface Around {
   readonly instances: readonly InstanceInfo[];
   readonly hot: HotKeys;
-  readonly audit: readonly AuditEntry[];
+  /** Missing if the Redis user may not read it. */
+  readonly audit: readonly BoardAudit[] | undefined;
   /** The keys that callers wait for. */
   readonly waitedFor: readonly LockSummary[];
+  /** Those that did not reply at two looks, or are overdue. */
   readonly unresponsive: readonly InstanceInfo[];
 }
 
@@ -44,6 +52,9 @@ export class BoardData {
   readonly #inventory: Inventory;
   readonly #around: Remembered<Around>;
   readonly #health: Remembered<BoardHealth>;
+  #sorted: SortedRows | undefined;
+  #sortedWith: Around | undefined;
+  #silentBefore: ReadonlySet<string> = new Set();
 
   constructor(admin: LockAdmin, source: HealthSource, clock: Clock) {
     this.#admin = admin;
@@ -61,36 +72,42 @@ export class BoardData {
       answerOf(this.#health.get()),
     ]);
     const at = this.#now();
-    const { instances, hot, audit, waitedFor = [], unresponsive = [] } = around.value ?? {};
     const problem = around.problem ?? found.problem ?? health.problem;
+    const rows = this.#rowsOf(found.value, around.value);
+    const unresponsive = troubling(around.value?.unresponsive ?? [], rows);
     const status = statusOf({ health: health.value, problem, unresponsive });
-    const surroundings = {
-      waiting: hot?.waiting ?? [],
-      unresponsive: new Set(unresponsive.map(({ id }) => id)),
-    };
-    const rows = rowsOf(found.value?.rows ?? [], surroundings);
+    const known = { at, status, health: health.value };
+    // A replica may lack what its master has.
+    const isReplica = status.level === 'bad' && status.section === 'after-a-fail-over';
+    if (problem !== undefined || around.value === undefined || isReplica)
+      return { ...known, attention: [], unresponsive: [] };
+    const { instances, hot, audit, waitedFor } = around.value;
     // What the processes say is newer than what a search of the store has found.
-    const urgent = [...rows.filter(({ isStuck }) => isStuck), ...rowsOf(waitedFor, surroundings)];
-    const callers = hot?.callers ?? 0;
-    const isKnown = problem === undefined && found.value !== undefined;
+    const urgent = [
+      ...(rows?.rows.filter(({ isUnresponsive }) => isUnresponsive) ?? []),
+      ...rowsOf(waitedFor, hot.waiting),
+    ];
     return {
-      ...{ at, status, instances, audit, hot: hot?.keys.slice(0, MOST_HOT), hour: hot?.hour },
-      attention: problem === undefined ? attentionIn(urgent, at.getTime()) : [],
-      keys: isKnown && found.value ? keysOf(found.value, rows, view, callers) : undefined,
-      unresponsive: [...surroundings.unresponsive],
-      health: health.value,
+      ...{ ...known, instances, audit, hot: hot.keys.slice(0, MOST_HOT), hour: hot.hour },
+      attention: attentionIn(urgent, at.getTime()),
+      keys: rows?.keysOf(view, hot.callers),
+      unresponsive: around.value.unresponsive.map(({ id }) => id),
     };
   }
 
   /** Everything about one key. What is wrong with the key or the store is said, and does not reject. */
   async key(key: string): Promise<BoardKey> {
-    const [{ value, problem }, health] = await Promise.all([
+    const [{ value, problem }, around, health] = await Promise.all([
       answerOf(this.#admin.describe(key)),
+      answerOf(this.#around.get()),
       answerOf(this.#health.get()),
     ]);
-    const unresponsive = value?.unresponsive ?? [];
-    const status = statusOf({ health: health.value, problem: health.problem, unresponsive });
-    return { at: this.#now(), status, lock: value, problem };
+    const unresponsive = troubling(around.value?.unresponsive ?? [], this.#sorted);
+    const status = statusOf({
+      ...{ health: health.value, problem: around.problem ?? health.problem, unresponsive },
+    });
+    const lock = value && { ...value, audit: value.audit.map(shortened) };
+    return { at: this.#now(), status, lock, problem };
   }
 
   /** What an operator has just done is seen at once. */
@@ -99,24 +116,62 @@ export class BoardData {
     this.#inventory.forget();
   }
 
+  #rowsOf(found: Found | undefined, around: Around | undefined): SortedRows | undefined {
+    if (found === undefined) this.#sorted = undefined;
+    else if (this.#sorted?.found !== found || this.#sortedWith !== around) {
+      this.#sorted = new SortedRows(found, around?.hot.waiting ?? []);
+      this.#sortedWith = around;
+    }
+    return this.#sorted;
+  }
+
   async #lookAround(): Promise<Around> {
     const [instances, hot, audit] = await Promise.all([
       this.#admin.instances(),
       this.#admin.hot(MOST_WAITED_FOR),
-      this.#admin.audit(MOST_AUDITED),
+      // No right is needed for it elsewhere.
+      answerOf(this.#admin.audit(MOST_AUDITED)),
     ]);
     const waitedFor: LockSummary[] = [];
     const keys = hot.waiting.map(({ key }) => key);
     for await (const row of this.#admin.list({ keys })) waitedFor.push(row);
-    const silent = new Set(hot.unresponsive.map(({ id }) => id));
-    const unresponsive = instances.filter((each) => each.isUnresponsive || silent.has(each.id));
-    return { instances, hot, audit, waitedFor, unresponsive };
+    // A process that has just been heard may be busy for a moment.
+    const overdueMs = this.#clock.now().wallMs - OVERDUE_MS;
+    const unresponsive = instances.filter(
+      ({ id, isUnresponsive, seenAt }) =>
+        isUnresponsive && (this.#silentBefore.has(id) || seenAt.getTime() < overdueMs),
+    );
+    this.#silentBefore = new Set(
+      instances.flatMap(({ id, isUnresponsive }) => (isUnresponsive ? [id] : [])),
+    );
+    return { instances, hot, audit: audit.value?.map(shortened), waitedFor, unresponsive };
   }
 
   #now(): Date {
     return new Date(this.#clock.now().wallMs);
   }
 }
+
+/** Processes that others may have to do without: of those that are gone and hold nothing, nothing has to be done. */
+const troubling = (
+  unresponsive: readonly InstanceInfo[],
+  rows: SortedRows | undefined,
+): readonly InstanceInfo[] => {
+  if (rows === undefined) return unresponsive;
+  const holding = new Set(
+    rows.rows
+      .flatMap((row) => (row.isUnresponsive ? row.leases : []))
+      .map((each) => each.instanceId),
+  );
+  return unresponsive.filter(({ id }) => holding.has(id));
+};
+
+/** An intervention may have ended tens of thousands of locks. */
+const shortened = (entry: AuditEntry): BoardAudit => ({
+  ...entry,
+  keys: entry.keys.slice(0, MOST_NAMED),
+  others: Math.max(0, entry.keys.length - MOST_NAMED),
+});
 
 /** `detail` is the text for operators: what `message` says is for clients. */
 async function answerOf<T>(asked: Promise<T>): Promise<{ value?: T; problem?: string }> {

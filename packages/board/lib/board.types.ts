@@ -62,12 +62,21 @@ export interface View {
 
 /** A row of the page. */
 export interface BoardRow extends LockSummary {
-  /** Whether one of its holders is frozen, cut off or dead. */
-  readonly isStuck: boolean;
   /** How many callers wait, in all processes that reply. */
   readonly callers?: number;
   /** Since when the first of them waits. */
   readonly waitingSince?: Date;
+}
+
+/** An intervention, with some of its keys. */
+export interface BoardAudit extends AuditEntry {
+  /** How many keys are left out. */
+  readonly others: number;
+}
+
+/** The description of a key, as the page shows it. */
+export interface BoardLock extends Omit<LockDescription, 'audit'> {
+  readonly audit: readonly BoardAudit[];
 }
 
 export interface BoardKeys {
@@ -103,7 +112,7 @@ export interface BoardSnapshot {
   readonly hot?: readonly HotKey[] | undefined;
   readonly hour?: readonly ActivityMinute[] | undefined;
   /** What operators did to any key, the newest first. */
-  readonly audit?: readonly AuditEntry[] | undefined;
+  readonly audit?: readonly BoardAudit[] | undefined;
   readonly health?: BoardHealth | undefined;
 }
 
@@ -111,7 +120,7 @@ export interface BoardSnapshot {
 export interface BoardKey {
   readonly at: Date;
   readonly status: BoardStatus;
-  readonly lock?: LockDescription | undefined;
+  readonly lock?: BoardLock | undefined;
   /** Why it cannot be shown. */
   readonly problem?: string | undefined;
 }

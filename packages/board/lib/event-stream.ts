@@ -15,11 +15,14 @@ import type { Look } from './live.js';
 /** After this the browser connects again, and the guards are asked again, in ms. */
 const LONGEST_MS = 300_000;
 
+/** After so many looks that show nothing new all is sent again: times in it grow old. */
+const MOST_BEATS = 5;
+
 /** A browser that loses the connection waits for a second. */
 const START = 'retry: 1000\n\n';
 
 /** Bytes: some snapshots of the most keys that are shown. */
-const MOST_UNREAD = 1_000_000;
+const MOST_UNREAD = 4_000_000;
 
 /** What Fastify has around the response of Node. */
 interface FastifyReply {
@@ -46,6 +49,8 @@ export function streamTo(
   closing: Observable<unknown>,
 ): void {
   const raw = rawOf(response);
+  // The client may have left while a guard was asked.
+  if (raw.destroyed || raw.closed) return;
   // Else the connection outlives the response, and the shutdown waits for it. HTTP/2 has none of its own for a response.
   if ('shouldKeepAlive' in raw) raw.shouldKeepAlive = false;
   raw.writeHead(200, {
@@ -57,11 +62,13 @@ export function streamTo(
   });
   const ends = merge(fromEvent(raw, 'close'), closing, timer(LONGEST_MS));
   let shown: string | undefined;
+  let beats = 0;
   raw.write(START);
   looks
     .pipe(
       map(({ at, text, content }) => {
-        const isNew = content !== shown;
+        beats = content === shown ? beats + 1 : 0;
+        const isNew = beats % MOST_BEATS === 0;
         shown = content;
         if (isNew) return `event: ${name}\ndata: ${text}\n\n`;
         return `event: beat\ndata: ${JSON.stringify({ at })}\n\n`;

@@ -35,7 +35,8 @@ export async function releaseSeveral(
         notRecorded ??= outcome.notRecorded;
       }
     } catch (error) {
-      if (!(error instanceof LockStoreUnavailableError)) throw error;
+      // What was done before is to be told, whatever this is.
+      if (!(error instanceof LockStoreUnavailableError) && keys.length === 0) throw error;
       unconfirmed.push(lock.key);
     }
   }

@@ -10,23 +10,16 @@ const MOST_ATTENTION = 6;
 /** A shorter wait is nothing to look at. */
 const LONG_WAIT_MS = 5_000;
 
-/** What is known of callers and processes beside what the store says. */
-export interface Surroundings {
-  readonly waiting: readonly HotKey[];
-  /** The ids of instances. */
-  readonly unresponsive: ReadonlySet<string>;
-}
-
+/** @param waiting what the processes say of the callers that wait */
 export function rowsOf(
   summaries: readonly LockSummary[],
-  { waiting, unresponsive }: Surroundings,
+  waiting: readonly HotKey[],
 ): readonly BoardRow[] {
   const hot = new Map(waiting.map((each) => [each.key, each]));
   return summaries.map((row) => {
     const known = hot.get(row.key);
     return {
       ...row,
-      isStuck: row.leases.some(({ instanceId = '' }) => unresponsive.has(instanceId)),
       ...(known && { callers: known.waiting }),
       ...(known?.since && { waitingSince: known.since }),
     };
@@ -61,7 +54,7 @@ const ORDERS: Readonly<Record<View['sort'], (one: BoardRow, other: BoardRow) => 
 const FILTERS: Readonly<Record<View['filter'], (row: BoardRow) => boolean>> = {
   all: () => true,
   'waited-for': (row) => peopleIn(row) > 0,
-  unresponsive: ({ isStuck }) => isStuck,
+  unresponsive: ({ isUnresponsive }) => isUnresponsive,
   detached: ({ isDetached }) => isDetached === true,
   'once-failed': ({ once }) => once === 'failed' || once === 'exhausted',
   leaders: ({ isLeader }) => isLeader === true,
@@ -74,36 +67,54 @@ const FILTERS: Readonly<Record<View['filter'], (row: BoardRow) => boolean>> = {
 export function attentionIn(rows: Iterable<BoardRow>, nowMs: number): readonly BoardRow[] {
   const seen = new Map([...rows].map((row) => [row.key, row]));
   const rank = (row: BoardRow): number => {
-    if (row.isStuck && peopleIn(row) > 0) return 0;
+    if (row.isUnresponsive && peopleIn(row) > 0) return 0;
     return nowMs - waitsSinceOf(row) >= LONG_WAIT_MS ? 1 : 2;
   };
   return [...seen.values()]
-    .filter((row) => row.isStuck || rank(row) === 1)
+    .filter((row) => row.isUnresponsive || rank(row) === 1)
     .sort(by(rank, waitsSinceOf, sinceOf))
     .slice(0, MOST_ATTENTION);
 }
 
-/** The page of the keys that a browser wants. */
-export function keysOf(
-  found: Found,
-  rows: readonly BoardRow[],
-  view: View,
-  callers: number,
-): BoardKeys {
-  const { search, filter, sort, page, instance } = view;
-  const wanted = rows
-    .filter(FILTERS[filter])
-    .filter(({ key }) => key.includes(search))
-    .filter((row) => instance === '' || isOf(row, instance))
-    .sort(ORDERS[sort]);
-  const pages = Math.max(1, Math.ceil(wanted.length / ROWS_A_PAGE));
-  const shown = Math.min(page, pages);
-  return {
-    ...{ at: found.at, more: found.more, found: wanted.length, page: shown, pages, callers },
-    rows: wanted.slice((shown - 1) * ROWS_A_PAGE, shown * ROWS_A_PAGE),
-    held: rows.filter(({ state }) => state === 'held').length,
-    waiting: rows.reduce((sum, { waiting }) => sum + waiting, 0),
-  };
+/** All keys, as several browsers look at them: each order is made once. */
+export class SortedRows {
+  readonly found: Found;
+  readonly rows: readonly BoardRow[];
+  readonly #sorted = new Map<View['sort'], readonly BoardRow[]>();
+  readonly #held: number;
+  readonly #waiting: number;
+
+  constructor(found: Found, waiting: readonly HotKey[]) {
+    this.found = found;
+    this.rows = rowsOf(found.rows, waiting);
+    this.#held = this.rows.filter(({ state }) => state === 'held').length;
+    this.#waiting = this.rows.reduce((sum, row) => sum + row.waiting, 0);
+  }
+
+  /** The page of the keys that a browser wants. */
+  keysOf({ search, filter, sort, page, instance }: View, callers: number): BoardKeys {
+    const isWanted = FILTERS[filter];
+    const wanted = this.#by(sort).filter(
+      (row) =>
+        isWanted(row) && row.key.includes(search) && (instance === '' || isOf(row, instance)),
+    );
+    const pages = Math.max(1, Math.ceil(wanted.length / ROWS_A_PAGE));
+    const shown = Math.min(page, pages);
+    const { at, more } = this.found;
+    return {
+      ...{ at, more, found: wanted.length, page: shown, pages, callers },
+      rows: wanted.slice((shown - 1) * ROWS_A_PAGE, shown * ROWS_A_PAGE),
+      ...{ held: this.#held, waiting: this.#waiting },
+    };
+  }
+
+  #by(sort: View['sort']): readonly BoardRow[] {
+    const known = this.#sorted.get(sort);
+    if (known !== undefined) return known;
+    const sorted = this.rows.toSorted(ORDERS[sort]);
+    this.#sorted.set(sort, sorted);
+    return sorted;
+  }
 }
 
 const isOf = ({ leases, waitingInstanceIds }: BoardRow, id: string): boolean =>

@@ -33,17 +33,22 @@ export function statusOf({ health, problem, unresponsive }: Known): BoardStatus 
     };
   if (problem !== undefined)
     return {
-      level: 'bad',
-      text: 'What is held is not known',
+      level: 'warning',
+      text: 'Locks are granted; what is held is not known',
       details: [problem],
-      section: 'a-right-is-missing',
+      section: sectionOf([], problem),
     };
   if (troubled.length > 0) {
     const text = `Locks are granted, without ${String(troubled.length)} of ${String(health.nodes.length)} Redis servers`;
     return { level: 'warning', text, details, since, section: sectionOf(troubled) };
   }
   if (unresponsive.length > 0) {
-    const text = `Locks are granted; ${unresponsive.length === 1 ? 'a process does' : `${String(unresponsive.length)} processes do`} not reply`;
+    const [first] = unresponsive;
+    const who =
+      unresponsive.length === 1 && first !== undefined
+        ? `${first.application} on ${first.host}, pid ${String(first.pid)}, does`
+        : `${String(unresponsive.length)} processes do`;
+    const text = `Locks are granted; ${who} not reply`;
     const seen = unresponsive.map(({ seenAt }) => seenAt).sort((a, b) => a.getTime() - b.getTime());
     return {
       ...{ level: 'warning', text, details: [], since: seen[0] },
@@ -72,11 +77,12 @@ function earliest(nodes: readonly BoardNode[]): Date | undefined {
 }
 
 /** What the runbook says of it. */
-function sectionOf(nodes: readonly BoardNode[]): string {
-  const problems = nodes.map(({ problem = '' }) => problem).join(' ');
+function sectionOf(nodes: readonly BoardNode[], problem = ''): string {
+  const problems = [problem, ...nodes.map((node) => node.problem ?? '')].join(' ');
   if (/\bOOM\b/.test(problems)) return 'memory-is-full';
   if (/NOPERM|ACL failure/.test(problems)) return 'a-right-is-missing';
   if (/\breplica\b|READONLY/.test(problems)) return 'after-a-fail-over';
-  if (nodes.every(({ quarantinedForMs }) => quarantinedForMs > 0)) return 'redis-lost-its-data';
+  if (nodes.length > 0 && nodes.every(({ quarantinedForMs }) => quarantinedForMs > 0))
+    return 'redis-lost-its-data';
   return 'everything-answers-503';
 }

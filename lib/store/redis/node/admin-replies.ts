@@ -39,9 +39,11 @@ export function momentIn(us: number | undefined): number | undefined {
 export function instanceIn(id: string, text: unknown, leftMs: number): FoundInstance | undefined {
   const record = isText(text) ? objectIn(text) : undefined;
   if (record?.id !== id) return undefined;
-  const { application, host, pid, version, service, startedAtMs, address, holds, lifeMs } = record;
+  const { application, host, version, service, startedAtMs, address, holds, lifeMs } = record;
+  // Operators copy it into commands: "kill -9 -1" ends all processes.
+  const pid = countIn(record.pid);
   const protocol = countIn(record.protocol);
-  if (!isText(application) || !isText(host) || !isMs(pid)) return undefined;
+  if (!isText(application) || !isText(host) || pid === undefined) return undefined;
   if (!isMissingOrText(version) || !isMissingOrText(service)) return undefined;
   if (!isMs(startedAtMs) || !isMs(lifeMs) || leftMs < 0) return undefined;
   if (address !== undefined && !isAddress(address)) return undefined;

@@ -1,15 +1,15 @@
 import type {
-  AuditEntry,
   CallOrigin,
   HolderInfo,
   InstanceInfo,
-  LockDescription,
   PastHoldInfo,
   WaiterInfo,
 } from 'nestjs-holdfast/admin';
 import type {
+  BoardAudit,
   BoardKey,
   BoardKeys,
+  BoardLock,
   BoardNode,
   BoardRow,
   BoardSnapshot,
@@ -30,11 +30,11 @@ export type KeyAnswer = Sent<BoardKey>;
 export type Status = Sent<BoardStatus>;
 export type Keys = Sent<BoardKeys>;
 export type Row = Sent<BoardRow>;
-export type Lock = Sent<LockDescription>;
+export type Lock = Sent<BoardLock>;
 export type Holder = Sent<HolderInfo>;
 export type Waiter = Sent<WaiterInfo>;
 export type Past = Sent<PastHoldInfo>;
 export type Origin = Sent<CallOrigin>;
 export type Instance = Sent<InstanceInfo>;
-export type Entry = Sent<AuditEntry>;
+export type Entry = Sent<BoardAudit>;
 export type Node = Sent<BoardNode>;

@@ -8,9 +8,6 @@ const ACTIONS = {
   'forget-once': 'forgot what was done for',
 } as const;
 
-/** More keys than these are counted. */
-const MOST_NAMED = 3;
-
 interface AuditProps {
   readonly entries: readonly Entry[];
   /** Where the others are. */
@@ -37,13 +34,12 @@ export function Audit({ entries, more }: AuditProps) {
   );
 }
 
-export function AuditText({ at, action, keys, by, reason }: Entry) {
-  const others = keys.length - MOST_NAMED;
+export function AuditText({ at, action, keys, others, by, reason }: Entry) {
   return (
     <>
       <span>
         <strong>{by}</strong> {ACTIONS[action]}{' '}
-        {keys.slice(0, MOST_NAMED).map((key, index) => (
+        {keys.map((key, index) => (
           <>
             {index > 0 && ', '}
             <KeyLink of={key} />

@@ -64,7 +64,7 @@ export function Confirm({ deed, close }: ConfirmProps) {
             onInput={(event) => setReason(event.currentTarget.value)}
           />
         </label>
-        <p class="quiet">Holders are notified, and the audit log keeps it.</p>
+        <p class="quiet">The audit log keeps it, and holders that reply are notified of it.</p>
         {problem !== '' && (
           <p class="bad" role="alert">
             {problem}

@@ -75,7 +75,7 @@ const holdersOf = ({ holders }: Lock): string =>
 
 export const forgetOf = ({ key, once }: Lock): Deed => ({
   path: 'forget-once',
-  title: `Forget that ${key} was done?`,
+  title: `Forget the work ${key}?`,
   effect: 'The next caller does the work again.',
   verb: 'Forget',
   done: () => `Forgot ${key}.`,

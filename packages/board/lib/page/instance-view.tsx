@@ -4,7 +4,10 @@ import type { Snapshot } from './answers.js';
 import { releaseAllOf, type Ask } from './deed.js';
 import { KeysTable } from './overview.js';
 import { isSilent, NextStep, Panel, Unresponsive, whoOf } from './parts.js';
-import { At, Since } from './time.js';
+import { At, now, Since } from './time.js';
+
+/** An instance that was heard since then may be alive: its locks cannot be released together. */
+const OVERDUE_MS = 15_000;
 
 interface InstanceViewProps {
   readonly snapshot: Snapshot | undefined;
@@ -25,7 +28,7 @@ export function InstanceView({ snapshot, view, ask }: InstanceViewProps) {
         <h2 tabIndex={-1}>
           {instance === undefined ? `Instance ${view.instance}` : whoOf(instance)}
         </h2>
-        {isStuck && (
+        {isStuck && now() - Date.parse(instance.seenAt) > OVERDUE_MS && (
           <button class="danger" onClick={() => ask(releaseAllOf(instance))}>
             Release all…
           </button>

@@ -69,7 +69,7 @@ function effectOf({ holders, line }: Lock): string {
   const isNotified = !holders.some(({ isUnresponsive, isForeign }) => isUnresponsive || isForeign);
   const holder = isNotified
     ? 'The holder is notified at once. Its work may continue for a moment.'
-    : 'The holder cannot be notified: its next renewal detects this, and its work may still run.';
+    : 'The holder cannot be notified, and its work may continue: if it is stopped, kill it first.';
   return line.length === 0 ? holder : `${holder} The next in line gets the key.`;
 }
 

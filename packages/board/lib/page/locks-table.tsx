@@ -133,7 +133,7 @@ function LockRow({ row, isChosen = false, choose }: RowProps) {
           <span class="quiet">nobody</span>
         )}
         {holders > 1 && <span class="quiet"> and {holders - 1} more</span>}
-        {row.isStuck && <Unresponsive />}
+        {row.isUnresponsive && <Unresponsive />}
       </td>
       <td role="cell">{isHeld ? <Since at={since} /> : <span class="quiet">–</span>}</td>
       <td role="cell">

@@ -20,7 +20,7 @@ const FILTERS: Readonly<Record<View['filter'], string>> = {
 };
 
 /** A search of the store that is older, in ms, is said to be. */
-const OLD_MS = 5_000;
+const OLD_MS = 7_000;
 
 const MOST_AUDITED = 5;
 

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { hrefOfInstance, hrefOfKey } from './address.js';
 import type { Instance, Origin, Snapshot } from './answers.js';
+import { exact } from './time.js';
 
 const RUNBOOK = 'https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/docs/operations.md';
 
@@ -45,14 +46,15 @@ export const Unresponsive = () => (
 export function NextStep({ of }: { readonly of: Instance }) {
   return (
     <div class="next">
-      <p>
-        On {of.host}, find out whether it is stopped (the state begins with T), dead (nothing, or
-        Z), or busy:
-      </p>
+      <p>On {of.host}, look at the first letter of its state:</p>
       <code>ps -o stat=,lstart=,args= -p {of.pid}</code>
-      <p>If it is stopped, its work may continue: kill it, and then release its keys.</p>
+      <p>T or D: it is stopped. Kill it, and then release its keys:</p>
       <code>kill -9 {of.pid}</code>
-      <p class="quiet">Instance id {of.id}</p>
+      <p>R or S: it is busy. Leave it: its lease ends by itself, or it replies again.</p>
+      <p>Nothing, or Z: it is dead. Release its keys.</p>
+      <p class="quiet">
+        Instance id {of.id}, started {exact(of.startedAt)}, last seen {exact(of.seenAt)}
+      </p>
     </div>
   );
 }
