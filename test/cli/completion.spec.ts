@@ -18,6 +18,8 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
+const FILE_LINE = ['migrate sou', 'migrate source.ts'] as const;
+
 /** A line as far as the user has typed it, and the whole line. */
 const LINES = [
   ['li', 'list'],
@@ -30,7 +32,7 @@ const LINES = [
   ['release order:1 --if', 'release order:1 --if-holder'],
   ['show --if', 'show --if'],
   ['completion fi', 'completion fish'],
-  ['migrate sou', 'migrate source.ts'],
+  FILE_LINE,
   ['migrate --dro', 'migrate --drop-in'],
   ['show sou', 'show sou'],
 ] as const;
@@ -96,7 +98,11 @@ describe.each([
   (isInstalled ? it : it.skip)('completes commands, options and values', async () => {
     const { code, stdout, stderr } = await run(['completion', shell]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(completed(shell, driver, stdout)).toEqual(LINES.map(([, whole]) => whole));
+    // In bash, readline completes names of files, which this driver does not run.
+    const isLeft = (typed: string): boolean => shell === 'bash' && typed === FILE_LINE[0];
+    expect(completed(shell, driver, stdout)).toEqual(
+      LINES.map(([typed, whole]) => (isLeft(typed) ? typed : whole)),
+    );
   });
 
   it('names every command, option and order', async () => {
@@ -111,6 +117,12 @@ describe.each([
 });
 
 describe('completion', () => {
+  it('of a file is left to bash, which quotes names such as "y;id"', async () => {
+    const { stdout } = await run(['completion', 'bash']);
+    expect(stdout).toContain('-*) ;; *) compopt -o default 2>/dev/null; return ;;');
+    expect(stdout).not.toContain('compgen -f');
+  });
+
   it('needs a shell that it knows', async () => {
     expect(await run(['completion'])).toMatchObject({
       code: 2,

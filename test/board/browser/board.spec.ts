@@ -233,7 +233,7 @@ describe('the page in a browser', () => {
         ['all', '', page.getByRole('rowheader').first()],
         ['work', '#key=report%3A1', page.getByRole('button', { name: 'Forget…' })],
         ['key', `#key=${encodeURIComponent(KEY)}`, page.getByText('kill -9').first()],
-        ['instance', `#${instance}`, page.getByRole('button', { name: 'Release all…' })],
+        ['instance', `#${instance}`, page.getByText('kill -9').first()],
         ['audit', '#audit=all', page.getByRole('heading', { name: 'What operators did' })],
       ] as const;
       for (const [size, width] of Object.entries(WIDTHS)) {

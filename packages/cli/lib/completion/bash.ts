@@ -54,6 +54,7 @@ function commandCase(command: Command): string {
   const { name, word } = command;
   const options = `options='${dashed(optionsOf(command)).join(' ')}'`;
   if (word?.values === 'files')
-    return `    ${name}) ${options}; case $current in -*) ;; *) COMPREPLY=($(compgen -f -- "$current")); return ;; esac ;;`;
+    // Bash itself completes names of files, and quotes them: "y;id" is one. The bash of macOS has no compopt.
+    return `    ${name}) ${options}; case $current in -*) ;; *) compopt -o default 2>/dev/null; return ;; esac ;;`;
   return `    ${name}) ${options} words='${(word?.values ?? []).join(' ')}' ;;`;
 }
