@@ -21,6 +21,7 @@ const named = args.filter((arg) => !arg.startsWith('--'));
 
 const everyPage = () => [
   'README.md',
+  'site/landing/index.md',
   'CONTRIBUTING.md',
   'SECURITY.md',
   'CHANGELOG.md',

@@ -4,10 +4,13 @@ import { shims } from '../explorer/shims/plugin.mjs';
 import { slugOf } from '../src/slugs.mjs';
 import { sidebar } from '../src/sidebar.mjs';
 
+const base = process.env.SITE_BASE ?? '/';
+
 export default defineConfig({
   title: 'Holdfast',
   description: 'Distributed locks for NestJS on Redis',
-  base: process.env.SITE_BASE ?? '/',
+  base,
+  head: [['link', { rel: 'icon', type: 'image/svg+xml', href: `${base}mark.svg` }]],
   srcDir: 'pages',
   cleanUrls: true,
   lastUpdated: false,
@@ -16,6 +19,7 @@ export default defineConfig({
   // The explorer runs lib/ and test/techniques/simulation/, which are beside this folder.
   vite: { plugins: [shims(), luaFiles], server: { fs: { allow: ['..'] } } },
   markdown: {
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark' },
     // As on GitHub, so that one link fits both.
     anchor: { slugify: slugOf },
     config(md) {
@@ -27,6 +31,7 @@ export default defineConfig({
     },
   },
   themeConfig: {
+    logo: '/mark.svg',
     sidebar,
     nav: [
       { text: 'Guide', link: '/getting-started' },

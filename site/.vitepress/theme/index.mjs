@@ -1,14 +1,17 @@
 import DefaultTheme from 'vitepress/theme';
 import { defineAsyncComponent, h } from 'vue';
+import './colours.css';
 import './diagrams.css';
+import './landing.css';
 import { mermaidOf } from './mermaid.mjs';
+
+// The library and the simulation come with it: no other page loads them.
+const Explorer = defineAsyncComponent(() => import('../../explorer/Explorer.vue'));
 
 export default {
   extends: DefaultTheme,
   enhanceApp({ app }) {
     app.component('Mermaid', mermaidOf(h));
-    // The library and the simulation come with it: no other page loads them.
-    const explorer = () => import('../../explorer/Explorer.vue');
-    app.component('Explorer', defineAsyncComponent(explorer));
+    app.component('Explorer', Explorer);
   },
 };

@@ -29,6 +29,12 @@ describe('README.md', () => {
     expect(unknown).toEqual([]);
   });
 
+  it('has the figures of the first page of the site', () => {
+    const figures = read('site/landing/index.md').match(/\d[\d,]* ms/g) ?? [];
+    expect(figures.length).toBeGreaterThan(1);
+    for (const figure of figures) expect(readme).toContain(figure);
+  });
+
   it('has the settings for ts-jest that the page on tests has', () => {
     const documented = pages
       .map((name) => /<!-- app: ts-jest -->\n\n```json\n([^]*?)```/.exec(read(`docs/${name}`))?.[1])

@@ -1,12 +1,14 @@
+import type { AxeResults } from 'axe-core';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
+import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
 
-const FILES = fileURLToPath(new URL('../../../site/.vitepress/dist/', import.meta.url));
+export const FILES = fileURLToPath(new URL('../../../site/.vitepress/dist/', import.meta.url));
 const BASE = process.env.SITE_BASE ?? '/';
 
 /** A page has this long to show what it should: the machine may be busy. */
@@ -79,6 +81,19 @@ export class BuiltSite {
     await new Promise((resolve) => this.#server.close(resolve));
   }
 }
+
+const { source: axeSource } = createRequire(import.meta.url)('axe-core') as { source: string };
+
+/** What keeps some readers from using a part of the page. */
+export async function violationsIn(page: Page, part: string): Promise<readonly string[]> {
+  await page.evaluate(axeSource);
+  const { violations } = await page.evaluate<AxeResults>(`axe.run('${part}', {})`);
+  return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
+}
+
+/** How wide the page is, and its window. */
+export const widthsOf = (page: Page): Promise<[number, number]> =>
+  page.evaluate('[document.documentElement.scrollWidth, innerWidth]');
 
 /** `/explorer` is the file `explorer.html`. */
 function fileOf(path: string): string {

@@ -1,13 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { AxeResults } from 'axe-core';
-import { createRequire } from 'node:module';
 import { setImmediate } from 'node:timers/promises';
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { ExplorerWorld } from '../../techniques/simulation/explorer/explorer-world.js';
 import { SCENARIOS } from '../../techniques/simulation/explorer/scenarios.js';
-import { BuiltSite, PATIENCE_MS } from './built-site.js';
-
-const { source: axeSource } = createRequire(import.meta.url)('axe-core') as { source: string };
+import { BuiltSite, PATIENCE_MS, violationsIn, widthsOf } from './built-site.js';
 
 let site: BuiltSite;
 
@@ -122,21 +118,18 @@ describe('the explorer in a browser', () => {
   );
 
   it.each(['light', 'dark'] as const)(
-    'can be used by everybody, also on a small screen (%s)',
+    'shows the picture before any text, and can be used by everybody, also on a small screen (%s)',
     async (colorScheme) => {
       const page = await open('majority-cut', {
         colorScheme,
         viewport: { width: 390, height: 800 },
       });
-      await page.evaluate(axeSource);
-      const { violations } = await page.evaluate<AxeResults>(`axe.run('.explorer', {})`);
-      const found = violations.flatMap(({ id, nodes }) =>
-        nodes.map(({ html }) => `${id}: ${html}`),
-      );
-      expect(found).toEqual([]);
-      const [whole, window] = await page.evaluate<[number, number]>(
-        '[document.documentElement.scrollWidth, innerWidth]',
-      );
+      expect(await violationsIn(page, '.explorer')).toEqual([]);
+      const [whole, window] = await widthsOf(page);
+      const { y } = (await page.locator('.timeline').boundingBox())!;
+      const texts = await page.locator('.vp-doc p, .legend').all();
+      for (const text of texts) expect((await text.boundingBox())!.y).toBeGreaterThan(y);
+      expect(y).toBeLessThan(300);
       expect(whole).toBeLessThanOrEqual(window);
       await page.close();
     },

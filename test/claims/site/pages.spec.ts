@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { BuiltSite, PATIENCE_MS } from './built-site.js';
+import { BuiltSite, PATIENCE_MS, violationsIn, widthsOf } from './built-site.js';
 
 let site: BuiltSite;
 
@@ -19,9 +19,9 @@ const IMAGES = `({
   broken: [...document.images].filter((image) => image.naturalWidth === 0).map(({ src }) => src),
 })`;
 
-/** What the reader finds on some pages of each kind: from the README, with code, with diagrams, with a table, from the source. */
+/** What the reader finds on some pages of each kind: the first one, with code, with diagrams, with a table, from the source. */
 const PAGES = [
-  { path: '', shows: '.vp-doc img' },
+  { path: '', shows: '.landing svg [data-kind="holds"]' },
   { path: 'getting-started', shows: '.vp-doc .shiki' },
   { path: 'concepts', shows: '.vp-doc .mermaid svg' },
   { path: 'options', shows: '.vp-doc table' },
@@ -48,8 +48,21 @@ describe('the documentation site in a browser', () => {
       await page.locator(shows).first().waitFor();
       const { images, broken } = await page.evaluate<Drawn>(IMAGES);
       expect(broken).toEqual([]);
-      expect(images).toHaveLength(path === '' ? 1 : 0);
+      expect(images).toEqual([expect.stringMatching(/\/mark\.svg$/)]);
       expect(site.complaints).toEqual([]);
+      await page.close();
+    },
+    PATIENCE_MS,
+  );
+
+  it.each(['light', 'dark'] as const)(
+    'has a first page that everybody can read, also on a small screen (%s)',
+    async (colorScheme) => {
+      const viewport = { width: 390, height: 800 };
+      const page = await site.open('', { colorScheme, viewport, reducedMotion: 'reduce' });
+      await page.locator('.landing svg').waitFor();
+      expect(await violationsIn(page, '.landing')).toEqual([]);
+      expect(await widthsOf(page)).toEqual([viewport.width, viewport.width]);
       await page.close();
     },
     PATIENCE_MS,

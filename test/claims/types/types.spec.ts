@@ -186,7 +186,9 @@ ${FENCE}
   }, 60_000);
 
   it('compile, and the compiler sees what is wrong with those that do not', () => {
-    const samples = ['README.md', ...docs].flatMap((page) => samplesIn(page, read(page)));
+    const samples = ['README.md', 'site/landing/index.md', ...docs].flatMap((page) =>
+      samplesIn(page, read(page)),
+    );
     const examples = sources.flatMap(examplesIn);
     expect(samples.length).toBeGreaterThan(10);
     expect(examples.length).toBeGreaterThan(30);

@@ -34,7 +34,7 @@ export const SCENARIOS: readonly PreparedScenario[] = [
       at(1_500, locks(2, 1_500)),
       at(2_000, locks(3, 1_500)),
     ],
-    lengthMs: 8_000,
+    lengthMs: 8_500,
   },
   {
     name: 'holder-dies',
