@@ -59,6 +59,7 @@ export const sidebar = [
   group('Internals', {
     'internals/architecture': 'Architecture',
     'internals/protocol': 'Protocol',
+    'internals/promises': 'Promises in detail',
     'internals/parts': 'Parts',
     'internals/testing': 'How it is tested',
     'internals/correctness': 'How correctness is checked',

@@ -1,7 +1,7 @@
 /** Whether holders excluded each other, and what their fencing tokens say. It knows nothing of the library. */
 import { byKey, type Grant, wasSeen } from './grants.js';
 
-/** The store lost data: for a time, two who exclude each other may hold what was granted before (docs/guarantees.md). */
+/** The store lost data: for a time, two who exclude each other may hold what was granted before (docs/internals/promises.md). */
 export interface Loss {
   readonly from: number;
   /** By then every holder knows, or its lease is over. */

@@ -25,6 +25,6 @@ describe('a planted bug', () => {
   });
 
   it.each(PLANTED)('breaks what the documentation says: $name', ({ breaks, page }) => {
-    expect(projectFile(`docs/${page ?? 'guarantees.md'}`)).toContain(breaks);
+    expect(projectFile(`docs/${page ?? 'internals/promises.md'}`)).toContain(breaks);
   });
 });

@@ -1,5 +1,5 @@
 /**
- * Says from the history of a world whether the locks kept their promises. It knows the scenario and docs/guarantees.md, and nothing of the
+ * Says from the history of a world whether the locks kept their promises. It knows the scenario and docs/internals/promises.md, and nothing of the
  * library.
  */
 import { detachViolations, partsOf, withLeases } from '../../faults/detached.js';

@@ -5,7 +5,7 @@ import type { Scenario } from '../scenario.js';
 import type { Facts } from './facts.js';
 import type { DoneFault } from './losses.js';
 
-/** Fencing tokens that do not grow, as far as docs/guarantees.md says that they do. */
+/** Fencing tokens that do not grow, as far as docs/internals/promises.md says that they do. */
 export function fencingViolations(
   scenario: Scenario,
   {

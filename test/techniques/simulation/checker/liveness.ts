@@ -29,7 +29,7 @@ const FREE_KEY_MS = 3_000;
 /** Of an attempt that finds the work done: it asks, leaves and gives back. */
 const TRIPS_OF_AN_ATTEMPT = 4;
 
-/** Nobody waits beside a free key for longer than docs/guarantees.md says. */
+/** Nobody waits beside a free key for longer than docs/internals/promises.md says. */
 export function livenessViolations(scenario: Scenario, facts: Facts): readonly string[] {
   const all = operationsOf(scenario);
   const isBlocked = all.some(({ blocksMs }) => blocksMs !== undefined);

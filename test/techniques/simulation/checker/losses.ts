@@ -1,4 +1,4 @@
-/** When the store may forget what it granted, by docs/guarantees.md: the only times at which two may hold one key. */
+/** When the store may forget what it granted, by docs/internals/promises.md: the only times at which two may hold one key. */
 import type { Grant } from '../../faults/grants.js';
 import type { HistoryEvent } from '../../faults/history.js';
 import type { Loss } from '../../faults/safety.js';

@@ -12,6 +12,7 @@ export const HOLDING: readonly PlantedBug[] = [
     replace: "ARGV[i], 'PX'",
     profile: 'line',
     explanation: 'The script `take` does not check whether the key is taken, like SET without NX.',
+    page: 'guarantees.md',
     breaks: EXCLUSION,
   },
   {

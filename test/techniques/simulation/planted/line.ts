@@ -62,6 +62,7 @@ export const LINE: readonly PlantedBug[] = [
     profile: 'line',
     explanation:
       'A caller that gets the key from the line keeps the short TTL of its claim (the temporary grant).',
+    page: 'guarantees.md',
     breaks: EXCLUSION,
   },
   {

@@ -1,7 +1,7 @@
 import type { PlantedBug } from './planted-bug.js';
 
 const SUPERSEDED =
-  'A holder that finishes after another attempt has begun cannot record its work as done';
+  'If a slow attempt returns after another one has begun, its outcome is `superseded`, and nothing is recorded.';
 
 export const ONCE: readonly PlantedBug[] = [
   {
@@ -11,6 +11,7 @@ export const ONCE: readonly PlantedBug[] = [
     replace: "local is_ours = state == 'running' or",
     profile: 'once',
     explanation: 'The store accepts the end of an attempt while another attempt runs.',
+    page: 'once.md',
     breaks: SUPERSEDED,
   },
   {
@@ -21,6 +22,7 @@ export const ONCE: readonly PlantedBug[] = [
     profile: 'once',
     explanation:
       'An attempt reports that it is done after another attempt has begun, and the store confirms it.',
+    page: 'once.md',
     breaks: SUPERSEDED,
   },
   {
@@ -30,6 +32,7 @@ export const ONCE: readonly PlantedBug[] = [
     replace: "if state == 'exhausted' then",
     profile: 'once',
     explanation: 'Work that is done runs again.',
-    breaks: 'That the work is done is remembered for `keepDone` (1 h by default), in Redis only.',
+    page: 'once.md',
+    breaks: 'That the work is done is remembered for `keepDone`, in Redis only.',
   },
 ];

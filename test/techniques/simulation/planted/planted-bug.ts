@@ -11,7 +11,7 @@ export interface PlantedBug {
   /** The worlds in which it is looked for. */
   readonly profile: ProfileName;
   readonly explanation: string;
-  /** Of the documentation. Default: `guarantees.md`. */
+  /** Of the documentation. Default: `internals/promises.md`. */
   readonly page?: string;
   /** What that page says, word for word, and would no longer be true. */
   readonly breaks: string;

@@ -27,6 +27,7 @@ export const SERVICE: readonly PlantedBug[] = [
     replace: '',
     profile: 'line',
     explanation: 'A shutdown does not end the locks that are still held when its time is over.',
+    page: 'guarantees.md',
     breaks: 'Then the remaining locks are lost (`shutdown`), and all locks are released.',
   },
   {
@@ -36,6 +37,7 @@ export const SERVICE: readonly PlantedBug[] = [
     replace: '  } finally {\n    void cancel;\n  }',
     profile: 'line',
     explanation: 'The timer of the shutdown keeps running after the shutdown is done.',
+    page: 'guarantees.md',
     breaks: 'Locks are released by the end of `shutdownTimeout` anyway.',
   },
 ];
