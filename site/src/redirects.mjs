@@ -7,6 +7,7 @@ export const redirects = {
   scale: 'internals/scale',
   'simulation-planted': 'internals/simulation-planted',
   testing: 'internals/testing',
+  tutorial: 'getting-started',
   'track-record': 'internals/track-record',
 };
 
