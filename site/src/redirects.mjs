@@ -1,6 +1,7 @@
 /** Pages that have moved, by their former addresses on the site. */
 export const redirects = {
   architecture: 'internals/architecture',
+  choosing: 'redis',
   correctness: 'internals/correctness',
   internals: 'internals/parts',
   protocol: 'internals/protocol',

@@ -9,7 +9,6 @@ export const sidebar = [
   group('Start', {
     deciding: 'Is this for me?',
     'getting-started': 'Getting started',
-    choosing: 'Choosing the Redis set-up',
     patterns: 'Patterns',
     migrating: 'Migrating',
     compatibility: 'Compatibility',

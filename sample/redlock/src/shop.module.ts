@@ -16,7 +16,7 @@ export class ShopModule {
       module: ShopModule,
       imports: [
         // All that it takes. A lock is held by whoever has a majority of them, so one of three may be gone.
-        // Masters that may lose their data when they restart need "restartGuard" too: see docs/choosing.md.
+        // Masters that may lose their data when they restart need "restartGuard" too: see docs/redis.md.
         LockModule.forRoot({ redis: masters }),
       ],
       controllers: [OrdersController, HealthController],
