@@ -2,7 +2,7 @@
  * `npm run test:clients -- --client iovalkey --suite faults --core --json FILE`: runs the tests that speak to Redis with clients of each
  * package, as `test/support/clients/` makes them, and prints how many ran. `--client` is one of them, `--suite` one of the suites, and
  * `--core` the least that tells whether a client works. `--json` keeps the figures, and `--table FILE…` makes the table of
- * docs/compatibility.md of them. What follows `--` goes to
+ * docs/internals/runs.md of them. What follows `--` goes to
  * jest: `npm run test:clients -- --client iovalkey -- --testTimeout=60000`.
  */
 import { spawn } from 'node:child_process';

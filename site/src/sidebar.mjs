@@ -60,6 +60,7 @@ export const sidebar = [
     'internals/promises': 'Promises in detail',
     'internals/parts': 'Parts',
     'internals/testing': 'How it is tested',
+    'internals/runs': 'What was run',
     'internals/correctness': 'How correctness is checked',
     'internals/simulation-planted': 'Bugs that the simulation finds',
     'internals/track-record': 'Track record',

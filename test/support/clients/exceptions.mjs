@@ -5,7 +5,7 @@ const UNLIKE_IOREDIS = ['node-redis', 'node-redis-5', 'glide'];
 
 /**
  * Tests that say nothing of other clients, by spec and the beginning of their names, and why. The counts are in
- * docs/compatibility.md.
+ * docs/internals/runs.md.
  */
 const EXCEPTIONS = [
   {
