@@ -4,6 +4,7 @@ export const redirects = {
   choosing: 'redis',
   correctness: 'internals/correctness',
   internals: 'internals/parts',
+  patterns: 'recipes',
   protocol: 'internals/protocol',
   scale: 'internals/scale',
   'simulation-planted': 'internals/simulation-planted',

@@ -476,6 +476,7 @@ describe('docs/errors.md', () => {
       for (const mistake of mistakes)
         page.push(`| ${code(mistake.mistake)} | ${code(await printed(mistake))} |`);
     }
+    page.push('', 'Next: [Guarantees](guarantees.md).');
     const options = { ...(await prettier.resolveConfig(PAGE)), parser: 'markdown' };
     const text = await prettier.format(`${page.join('\n')}\n`, options);
     if (process.env.UPDATE_DOCS === '1') await writeFile(PAGE, text);
