@@ -4,6 +4,7 @@ import { Locks } from '../support/locks.js';
 import { RedisServer } from '../support/redis-server.js';
 import type { LockModuleOptions } from '../../lib/options/lock-module-options.js';
 import { LockEngine } from '../../lib/engine/lock-engine.js';
+import { makerIn } from '../../lib/store/owner-token.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
 import { COMMANDS } from '../../packages/cli/lib/commands.js';
 import { FakeTerminal, run, runIn, wordsOf } from './program.js';
@@ -43,6 +44,22 @@ async function service(
     (await json('instances')).some((each: any) => each.host === machine.host && each.isListening),
   );
   return locks;
+}
+
+/** A service whose record is 20 s old, and which no message reaches. */
+async function deadService(): Promise<{ locks: LockEngine; id: string }> {
+  const log = { warn: () => undefined, error: () => undefined };
+  const locks = new LockEngine({ redis: server.url }, { runtime: systemRuntime, log });
+  opened.push(locks);
+  await locks.open();
+  const lock = await locks.acquire('any');
+  const id = makerIn(String(await server.command('GET', 'lock:any'))) ?? '';
+  await lock.release();
+  const lifeMs = 3_600_000;
+  const record = JSON.stringify({ id, ...MACHINE, startedAtMs: Date.now(), lifeMs });
+  await server.command('SET', `lock:{instances}:${id}`, record, 'PX', lifeMs - 20_000);
+  await server.command('ZADD', 'lock:{instances}', Date.now(), id);
+  return { locks, id };
 }
 
 const on = (...args: readonly string[]): readonly string[] => [...args, '--redis', server.url];
@@ -321,8 +338,8 @@ describe('release', () => {
       });
       await server.command('CONFIG', 'SET', 'maxmemory', '0');
       await locks.runOnce('report', { keepDone: '1h' }, () => 1);
-      await locks.acquire('order:3');
-      const [{ id }] = await json('instances');
+      const { locks: dead, id } = await deadService();
+      await dead.acquire('order:3');
       await full();
       const all = on('release-instance', id, ...because, '--yes');
       expect(await run([...all, '--json'])).toMatchObject({
@@ -339,21 +356,18 @@ describe('release', () => {
     expect(await json('audit')).toEqual([]);
   });
 
-  it('frees everything of one instance', async () => {
-    const locks = await service();
+  it('frees everything of one instance that is dead', async () => {
+    const { locks, id } = await deadService();
     const other = await service({ ...MACHINE, host: 'web-4' });
     await locks.acquire(['a', 'b']);
     await other.acquire('c');
-    const [{ id }] = (await json('instances')).filter(
-      ({ host }: { host: string }) => host === 'web-3',
-    );
     const asked = await run(on('release-instance', id, ...because), {
       canAsk: true,
       answers: [''],
     });
     expect(asked.code).toBe(5);
     expect(asked.terminal.questions[0]).toMatch(
-      /^orders 1\.4\.2 on web-3, pid 4711\. It reported \d+ m?s ago, so it is alive/,
+      /^orders 1\.4\.2 on web-3, pid 4711 is unresponsive\. It was last seen 2\d s ago\.\n/,
     );
     expect(await run(on('release-instance', id, ...because, '--yes'))).toMatchObject({
       code: 0,
@@ -365,6 +379,22 @@ describe('release', () => {
         .terminal.questions[0],
     ).toContain('No instance nobody has a record here');
     expect(await json('list')).toHaveLength(1);
+  });
+
+  it('releases nothing of an instance that replies', async () => {
+    const locks = await service();
+    const lock = await locks.acquire('a');
+    const [{ id }] = await json('instances');
+    for (const options of [[...because, '--yes'], ['-n']])
+      expect(await run(on('release-instance', id, ...options))).toMatchObject({
+        code: 8,
+        stdout: '',
+        stderr: expect.stringContaining(
+          'orders 1.4.2 on web-3, pid 4711 replies, so its work runs.',
+        ),
+      });
+    await lock.extend();
+    expect(await json('audit')).toEqual([]);
   });
 });
 
@@ -413,18 +443,17 @@ describe('a dry run', () => {
   });
 
   it('of release-instance prints the keys that it then releases', async () => {
-    const locks = await service();
+    const { locks, id } = await deadService();
     const other = await service({ ...MACHINE, host: 'web-4' });
     await other.acquire('c', { mode: 'shared' });
     await locks.acquire('c', { mode: 'shared' });
     await locks.acquire('a');
     await (await locks.acquire('b')).detach({ ttl: '20s' });
     await other.acquire('d');
-    const [{ id }] = (await json('instances')).filter(({ host }: any) => host === 'web-3');
     const tried = await run(on('release-instance', id, '-n'));
     expect(tried).toMatchObject({ code: 0, stderr: expect.stringContaining(DRY) });
     expect(tried.stdout).toMatch(
-      /^orders 1\.4\.2 on web-3, pid 4711\. It reported .*\nRelease everything that it holds\?\n/,
+      /^orders 1\.4\.2 on web-3, pid 4711 is unresponsive\. .*\nRelease everything that it holds\?\n/,
     );
     await unchanged();
     const { keys } = await json('release-instance', id, '-n');

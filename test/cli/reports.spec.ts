@@ -245,21 +245,29 @@ describe('release', () => {
 });
 
 describe('release-instance', () => {
+  const DEAD = instance({ isUnresponsive: true, seenAt: new Date(NOW_MS - 20_000) });
+  const SEEN = { id: 'one', isUnresponsive: true };
   const freed = async (
     keys: readonly string[],
-    settings: { options?: GivenOptions; canAsk?: boolean; found?: readonly InstanceInfo[] } = {},
+    settings: {
+      options?: GivenOptions;
+      canAsk?: boolean;
+      found?: readonly InstanceInfo[];
+      outcome?: object;
+    } = {},
   ) => {
     const {
       options = {},
       canAsk = true,
-      found = [instance({ id: 'other' }), instance()],
+      found = [instance({ id: 'other' }), DEAD],
+      outcome = keys.length === 0 ? { status: 'nothing' } : { status: 'done', keys },
     } = settings;
     const asked: unknown[] = [];
     const admin = {
       instances: async () => found,
       releaseInstance: async (...args: unknown[]) => {
         asked.push(args);
-        return keys.length === 0 ? { status: 'nothing' } : { status: 'done', keys };
+        return outcome;
       },
     };
     const given = { options: { ...REASON, ...options }, word: 'one', answers: ['y'], canAsk };
@@ -272,20 +280,35 @@ describe('release-instance', () => {
       stdout: 'Released 2 keys:\n  a\n  b\n',
       stderr: HEAD,
       questions: [
-        `${NAME}. It reported 5 s ago, so it is alive: its work has to stop at its signals.\nRelease everything that it holds? [y/N] `,
+        `${NAME} is unresponsive. It was last seen 20 s ago.\nRelease everything that it holds? [y/N] `,
       ],
-      asked: [[instance(), REASON]],
+      asked: [[SEEN, REASON]],
     });
-    const unresponsive = await freed(['a'], { found: [instance({ isUnresponsive: true })] });
-    expect(unresponsive.questions[0]).toBe(
-      `${NAME}. It was last seen 5 s ago.\nRelease everything that it holds? [y/N] `,
-    );
-    expect(unresponsive.stdout).toBe('Released 1 key:\n  a\n');
-    expect(unresponsive.asked).toEqual([[instance({ isUnresponsive: true }), REASON]]);
     const nobody = await freed(['a'], { found: [] });
     expect(nobody.questions[0]).toBe(
       'No instance one has a record here; "instances" lists them.\nRelease what it may hold? [y/N] ',
     );
+    expect(nobody.asked).toEqual([[SEEN, REASON]]);
+  });
+
+  it.each([
+    ['replies, so its work runs', instance()],
+    [
+      'cannot be asked, and reported 5 s ago, so its work may run',
+      instance({ isListening: false }),
+    ],
+  ])('refuses an instance that %s', async (why, now) => {
+    const text = `Nothing was changed: ${NAME} ${why}. Stop the process instead, or release its keys one by one.\n`;
+    for (const options of [{}, { yes: true }, { 'dry-run': true }]) {
+      const refused = await freed(['a'], { found: [now], options });
+      expect(refused).toMatchObject({ code: 8, stdout: '', stderr: HEAD + text, questions: [] });
+      expect(refused.asked).toEqual([]);
+    }
+    const again = await freed([], { outcome: { status: 'refused', now } });
+    expect(again).toMatchObject({ code: 8, stdout: '', stderr: expect.stringContaining(text) });
+    const { code, stdout, stderr } = await freed([], { found: [now], options: { json: true } });
+    expect([code, stderr]).toEqual([8, '']);
+    expect(JSON.parse(stdout)).toMatchObject({ id: 'one', released: [], now: { id: 'one' } });
   });
 
   it('says that it held nothing', async () => {

@@ -14,11 +14,12 @@ export const releaseInstance: RunWithRedis = async (context) => {
   const { admin, word: id, options, terminal, ink, runtime, target } = context;
   if (options.json !== true) terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
   const instance = (await admin().instances()).find((each) => each.id === id);
+  if (instance?.isUnresponsive === false) return replies(context, instance);
   const nowMs = runtime.now().wallMs;
   if (request === undefined) return wouldRelease(context, instance);
   if (!(await confirmed(context, questionOf(id, instance, nowMs)))) return EXIT.unconfirmed;
-  const outcome = await admin().releaseInstance(instance ?? { id }, request);
-  if (outcome.status === 'refused') return reportsAgain(context, outcome.now);
+  const outcome = await admin().releaseInstance({ id, isUnresponsive: true }, request);
+  if (outcome.status === 'refused') return replies(context, outcome.now);
   if (outcome.status === 'nothing') return holdsNothing(context);
   const { keys } = outcome;
   if (options.json === true)
@@ -61,9 +62,20 @@ function holdsNothing({ word: id, options, terminal }: Context): ExitCode {
   return EXIT.nothing;
 }
 
-function reportsAgain({ word: id, options, terminal, ink }: Context, now: InstanceInfo): ExitCode {
-  if (options.json === true) terminal.write(`${toJson({ id, released: [], now })}\n`);
-  else terminal.note(`${ink.red('Nothing was changed')}: ${nameOf(now)} reports again.\n`);
+/** The work of a process that replies does not end with its locks. */
+function replies(context: Context, now: InstanceInfo): ExitCode {
+  const { word: id, options, terminal, ink, runtime } = context;
+  if (options.json === true) {
+    terminal.write(`${toJson({ id, released: [], now })}\n`);
+    return EXIT.refused;
+  }
+  const seen = lasting(runtime.now().wallMs - now.seenAt.getTime());
+  const why = now.isListening
+    ? 'replies, so its work runs'
+    : `cannot be asked, and reported ${seen} ago, so its work may run`;
+  terminal.note(
+    `${ink.red('Nothing was changed')}: ${nameOf(now)} ${why}. Stop the process instead, or release its keys one by one.\n`,
+  );
   return EXIT.refused;
 }
 
@@ -71,8 +83,5 @@ function questionOf(id: string, instance: InstanceInfo | undefined, nowMs: numbe
   if (instance === undefined)
     return `No instance ${printable(id)} has a record here; "instances" lists them.\nRelease what it may hold?`;
   const seen = lasting(nowMs - instance.seenAt.getTime());
-  const state = instance.isUnresponsive
-    ? `It was last seen ${seen} ago.`
-    : `It reported ${seen} ago, so it is alive: its work has to stop at its signals.`;
-  return `${nameOf(instance)}. ${state}\nRelease everything that it holds?`;
+  return `${nameOf(instance)} is unresponsive. It was last seen ${seen} ago.\nRelease everything that it holds?`;
 }
