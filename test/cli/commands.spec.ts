@@ -251,7 +251,7 @@ describe('release', () => {
     const no = await run(on('release', 'order:1', ...because), { canAsk: true, answers: ['n'] });
     expect(no).toMatchObject({ code: 5, stdout: '' });
     expect(no.terminal.questions).toEqual([
-      'orders 1.4.2 on web-3, pid 4711 answers, so its work may be running: the work has to stop at its signal.\nRelease order:1? [y/N] ',
+      'orders 1.4.2 on web-3, pid 4711 replies, so its work may be running: the work has to stop at its signal.\nRelease order:1? [y/N] ',
     ]);
     expect(lock.isHeld).toBe(true);
 

@@ -177,18 +177,24 @@ describe('release', () => {
   it('warns of holders that are unresponsive, and asks about those that did', async () => {
     const alive = await released(described());
     expect(alive.questions).toEqual([
-      `${NAME} answers, so its work may be running: the work has to stop at its signal.\nRelease a? [y/N] `,
+      `${NAME} replies, so its work may be running: the work has to stop at its signal.\nRelease a? [y/N] `,
     ]);
     expect(alive.stderr.endsWith('\n\n')).toBe(true);
     const frozen = await released(described({ holders: [unresponsive] }));
     expect(frozen.questions).toEqual(['Release a? [y/N] ']);
-    expect(frozen.stderr).toContain(
-      `\n${NAME} is unresponsive. If it still exists, kill it: its work may continue when it runs again, until its signal aborts.\n`,
+    expect(frozen.stderr.split(`${NAME} is unresponsive.\n`)[1]).toBe(
+      [
+        ...['On web-3, look at the process:', '  ps -o stat=,lstart=,args= -p 4711'],
+        ...['T or D: it is stopped. Kill it, because its work may continue otherwise:'],
+        ...['  kill -9 4711'],
+        'R or S: it is busy or cut off. Do not kill it. Its work may continue until its signal aborts: check what it did.',
+        ...['Nothing, or Z: it is dead.', ''],
+      ].join('\n'),
     );
     const { instance: _, ...nameless } = unresponsive;
     const unknown = await released(described({ holders: [nameless] }));
     expect(unknown.questions).toEqual(['Release a? [y/N] ']);
-    expect(unknown.stderr).not.toContain('If it still exists');
+    expect(unknown.stderr).not.toContain('T or D');
   });
 
   it('says so where there was no holder, or none any more', async () => {
@@ -247,6 +253,12 @@ describe('release', () => {
 describe('release-instance', () => {
   const DEAD = instance({ isUnresponsive: true, seenAt: new Date(NOW_MS - 20_000) });
   const SEEN = { id: 'one', isUnresponsive: true };
+  const STEPS = [
+    ...['On web-3, look at the process:', '  ps -o stat=,lstart=,args= -p 4711'],
+    ...['T or D: it is stopped. Kill it, and then release its keys:', '  kill -9 4711'],
+    'R or S: it is busy or cut off. Do not kill it, and do not release its keys. If it stays so, its lease ends by itself, or it replies again.',
+    ...['Nothing, or Z: it is dead. Release its keys.', ''],
+  ].join('\n');
   const freed = async (
     keys: readonly string[],
     settings: {
@@ -278,7 +290,7 @@ describe('release-instance', () => {
     expect(await freed(['a', 'b'])).toEqual({
       code: 0,
       stdout: 'Released 2 keys:\n  a\n  b\n',
-      stderr: HEAD,
+      stderr: `${HEAD}${STEPS}\n`,
       questions: [
         `${NAME} is unresponsive. It was last seen 20 s ago.\nRelease everything that it holds? [y/N] `,
       ],

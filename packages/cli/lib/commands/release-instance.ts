@@ -3,6 +3,7 @@ import type { Context, RunWithRedis } from '../command.js';
 import { confirmed, interventionOf, mayAct, preview } from '../confirm.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
 import { codeOf, factsOf } from '../outcome.js';
+import { fittedLines, nextSteps } from '../text/next-steps.js';
 import { printable, toJson } from '../text/printable.js';
 import { lasting } from '../text/times.js';
 import { counted, nameOf } from '../text/who.js';
@@ -15,6 +16,10 @@ export const releaseInstance: RunWithRedis = async (context) => {
   if (options.json !== true) terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
   const instance = (await admin().instances()).find((each) => each.id === id);
   if (instance?.isUnresponsive === false) return replies(context, instance);
+  if (instance !== undefined && options.json !== true) {
+    const steps = fittedLines(nextSteps(instance), terminal.size().columns);
+    terminal.note(`${steps.join('\n')}\n\n`);
+  }
   const nowMs = runtime.now().wallMs;
   if (request === undefined) return wouldRelease(context, instance);
   if (!(await confirmed(context, questionOf(id, instance, nowMs)))) return EXIT.unconfirmed;

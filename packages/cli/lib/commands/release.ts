@@ -5,6 +5,7 @@ import { confirmed, interventionOf, mayAct, preview } from '../confirm.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
 import { codeOf, factsOf } from '../outcome.js';
 import { callersIn, descriptionLines, seenText, unknownHolder } from '../text/description.js';
+import { fittedLines, stepsAfter } from '../text/next-steps.js';
 import { printable, toJson } from '../text/printable.js';
 import { counted, nameOf } from '../text/who.js';
 import { UsageError } from '../usage-error.js';
@@ -38,7 +39,7 @@ export const release: RunWithRedis = async (context) => {
     terminal.write(`${toJson({ key, released: true, at, ...factsOf(outcome) })}\n`);
   else {
     terminal.write(`${ink.green('Released')} ${printable(key)}${consequenceOf(lock)}\n`);
-    for (const warning of warningsOf(holders)) terminal.note(`${ink.red(warning)}\n`);
+    noteUnresponsive(context, holders);
   }
   return codeOf(context, outcome);
 };
@@ -107,19 +108,18 @@ function questionOf(key: string, holders: readonly HolderInfo[]): string {
   const warning =
     first === undefined
       ? ''
-      : `${first} answers, so its work may be running: the work has to stop at its signal.\n`;
+      : `${first} replies, so its work may be running: the work has to stop at its signal.\n`;
   return `${warning}Release ${printable(key)}?`;
 }
 
-/** For holders that did not reply: a frozen process continues when it is resumed. */
-const warningsOf = (holders: readonly HolderInfo[]): readonly string[] =>
-  holders.flatMap(({ instance, isUnresponsive }) =>
-    instance === undefined || !isUnresponsive
-      ? []
-      : [
-          `${nameOf(instance)} is unresponsive. If it still exists, kill it: its work may continue when it runs again, until its signal aborts.`,
-        ],
-  );
+/** A frozen process continues its work when it is resumed. */
+function noteUnresponsive({ terminal, ink }: Context, holders: readonly HolderInfo[]): void {
+  for (const { instance, isUnresponsive } of holders) {
+    if (instance === undefined || !isUnresponsive) continue;
+    const steps = fittedLines(stepsAfter(instance), terminal.size().columns);
+    terminal.note(`${ink.red(`${nameOf(instance)} is unresponsive.`)}\n${steps.join('\n')}\n`);
+  }
+}
 
 function consequenceOf({ key, line }: LockDescription): string {
   if (line.length === 0) return '. No caller waits for it.';

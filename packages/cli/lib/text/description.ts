@@ -8,16 +8,16 @@ import type {
 import { commandAgain } from '../again.js';
 import type { Context } from '../command.js';
 import type { Ink } from './ink.js';
+import { fittedLines, nextSteps, type Line } from './next-steps.js';
 import { printable } from './printable.js';
 import { lasting, moment } from './times.js';
 import { counted, nameOf } from './who.js';
-import { wrappedLine } from './wrap.js';
 
 /** At most this many callers of each process are shown of a long line. */
 const MOST_CALLERS = 10;
 
-/** A command to copy stays on one line. */
-type Line = string | { readonly command: string };
+/** Below the lines of a holder. */
+const COMMANDS_AT = 6;
 
 interface Drawing {
   readonly nowMs: number;
@@ -49,9 +49,7 @@ export function descriptionLines(lock: LockDescription, context: Context): reado
     ...onceLines(lock, drawing),
     ...auditLines(lock.audit, drawing),
   ];
-  return lines.flatMap((line) =>
-    typeof line === 'string' ? wrappedLine(line, columns) : `      ${line.command}`,
-  );
+  return fittedLines(lines, columns, COMMANDS_AT);
 }
 
 function headline(
@@ -80,7 +78,7 @@ function holderLines({ key, holders, line }: LockDescription, drawing: Drawing):
     drawing.ink.bold('Held by'),
     ...holders.flatMap((each) => [
       ...holder(each, likely, drawing),
-      ...nextStep(each, key, drawing),
+      ...stepsFor(each, key, drawing),
     ]),
   ];
 }
@@ -89,20 +87,12 @@ function holderLines({ key, holders, line }: LockDescription, drawing: Drawing):
 export const seenText = ({ leaseId, fencingToken }: HolderInfo): string =>
   fencingToken === undefined ? leaseId : `${leaseId}:${String(fencingToken)}`;
 
-/** A frozen process may continue with its work: it has to be gone before another holder is admitted. */
-function nextStep(info: HolderInfo, key: string, { again }: Drawing): readonly Line[] {
+function stepsFor(info: HolderInfo, key: string, { again }: Drawing): readonly Line[] {
   const { instance, isUnresponsive } = info;
   if (!isUnresponsive || instance === undefined) return [];
-  const [host, pid] = [printable(instance.host), String(instance.pid)];
   const release = again(['release', key, '--if-holder', seenText(info), '--reason', '…']);
-  return [
-    `    next: on ${host}, look at the process:`,
-    { command: `ps -o stat=,lstart=,args= -p ${pid}` },
-    '    If the line begins with T, it is stopped. Nothing, or Z: it is dead. If it lives, kill it, because its work may continue otherwise:',
-    { command: `kill -9 ${pid}` },
-    '    Then free the key:',
-    { command: release },
-  ];
+  const steps = [...nextSteps(instance), 'To release this key:', { command: release }];
+  return ['    next:', ...steps.map((line) => (typeof line === 'string' ? `    ${line}` : line))];
 }
 
 /** Where all who wait call from: a key is mostly locked in one place. Empty where they differ. */
@@ -132,7 +122,7 @@ function holder(info: HolderInfo, likely: string, { nowMs, ink }: Drawing): read
   );
   if (isUnresponsive)
     lines.push(
-      `    it is ${ink.red('unresponsive')}: frozen, cut off or dead${lastSeen(info, nowMs)}`,
+      `    it is ${ink.red('unresponsive')}: busy, frozen, cut off or dead${lastSeen(info, nowMs)}`,
     );
   return lines;
 }
