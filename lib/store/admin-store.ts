@@ -32,7 +32,7 @@ export interface InstanceRecord {
 export interface FoundInstance extends InstanceRecord {
   /** How long ago it was written, by the clock of the store; 0 of an instance that replies. */
   readonly seenMsAgo: number;
-  /** It was asked, and did not reply. */
+  /** Whether it was asked and did not reply. */
   readonly isSilent?: boolean;
 }
 

@@ -41,7 +41,7 @@ interface Around {
   readonly audit: readonly BoardAudit[] | undefined;
   /** The keys that callers wait for. */
   readonly waitedFor: readonly LockSummary[];
-  /** Those that did not reply at two looks, or are overdue. */
+  /** The instances that did not reply at two looks, or are overdue. */
   readonly unresponsive: readonly InstanceInfo[];
 }
 

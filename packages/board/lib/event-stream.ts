@@ -15,7 +15,7 @@ import type { Look } from './live.js';
 /** After this the browser connects again, and the guards are asked again, in ms. */
 const LONGEST_MS = 300_000;
 
-/** After so many looks that show nothing new all is sent again: times in it grow old. */
+/** After this many looks that show nothing new, all is sent again: the times in it grow old. */
 const MOST_BEATS = 5;
 
 /** A browser that loses the connection waits for a second. */

@@ -35,7 +35,7 @@ export async function releaseSeveral(
         notRecorded ??= outcome.notRecorded;
       }
     } catch (error) {
-      // What was done before is to be told, whatever this is.
+      // The operator needs to know what was done before, whatever this error is.
       if (!(error instanceof LockStoreUnavailableError) && keys.length === 0) throw error;
       unconfirmed.push(lock.key);
     }
