@@ -2,7 +2,7 @@ import type { LockAdmin, LockSummary } from 'nestjs-holdfast/admin';
 import type { Clock } from './clock.js';
 
 /** More keys than these are not read. The keys that callers wait for are found among any number. */
-export const MOST_KEYS = 20_000;
+export const MOST_KEYS = 25_000;
 
 /** A search that takes longer is not waited for: what is shown is the one before. */
 const PATIENCE_MS = 300;
