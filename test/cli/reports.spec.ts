@@ -34,7 +34,8 @@ async function run(
   });
   const context = {
     ...{ words: [word], word, options, terminal, ink: inkFor({ env: {}, isTty: false }) },
-    ...{ runtime: new VirtualRuntime(), target: { shown: 'nowhere' }, admin: () => admin },
+    ...{ runtime: new VirtualRuntime(), target: { shown: 'nowhere', keyPrefix: 'lock:' } },
+    admin: () => ({ instances: async () => [instance()], ...admin }),
   } as unknown as Context;
   const code = await command(context);
   const { stdout, stderr, questions } = terminal;

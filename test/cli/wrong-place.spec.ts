@@ -1,14 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockService } from 'nestjs-holdfast';
 import { Redis } from 'ioredis';
-import { eventually } from '../support/eventually.js';
+import { deferred, eventually } from '../support/eventually.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 import { RedisServer } from '../support/redis-server.js';
-import { run } from './program.js';
+import { FakeTerminal, run, runIn } from './program.js';
 
 let server: RedisServer;
 let locks: LockService;
 let client: Redis;
+let onScreen: FakeTerminal | undefined;
 
 beforeAll(async () => {
   server = await RedisServer.start();
@@ -19,6 +20,8 @@ beforeAll(async () => {
   const at = ['--redis', `${server.url}/3`, '--prefix', 'shop:lock:'];
   await eventually(async () => (await run(['instances', '--json', ...at])).stdout.includes('"id"'));
 });
+
+afterEach(() => onScreen?.stop());
 
 afterAll(async () => {
   await locks.shutdown(0);
@@ -66,6 +69,52 @@ describe('a place where no service reports', () => {
     expect(right).toMatchObject({ code: 0, stdout: expect.stringMatching(/\nheld +order:42 /) });
   });
 
+  it.each([
+    ...[
+      ['list', 1],
+      ['show order:42', 1],
+      ['watch', 0],
+      ['top', 0],
+      ['instances', 0],
+      ['audit', 0],
+    ],
+    ...[
+      ['release order:42 -n', 1],
+      ['release-instance one -n', 1],
+      ['forget order:42 -n', 1],
+    ],
+    ...[['release order:42 --yes --if-holder 3f2a9c1d0e4b --reason x', 1]],
+    ...[
+      ['release-instance one --yes --reason x', 1],
+      ['forget order:42 --yes --reason x', 1],
+    ],
+  ] as const)('is named by %s', async (command, code) => {
+    for (const format of [[], ['--json']]) {
+      const given = [...command.split(' '), ...format, '--redis', server.url];
+      const { code: ended, stderr } = await run(given);
+      expect(ended).toBe(code);
+      expect(stderr).toMatch(/ here: another server, database or prefix\? Services report in/);
+      expect(stderr.endsWith(`Give --redis ${server.url}/3 --prefix shop:lock:\n`)).toBe(true);
+    }
+  });
+
+  it.each(['watch', 'top'])('is named below the empty table of %s', async (command) => {
+    const terminal = Object.assign(new FakeTerminal(), {
+      isTty: true,
+      window: { columns: 80, rows: 24 },
+    });
+    const isNamed = deferred();
+    terminal.onWrite = (all) => {
+      if (all.includes('--prefix shop:lock:')) isNamed.resolve();
+    };
+    onScreen = terminal;
+    const ended = runIn(terminal, command, '--redis', server.url);
+    await isNamed.promise;
+    terminal.press('q');
+    expect(await ended).toBe(0);
+    expect(terminal.stdout).toContain('No service reports here: another server, database');
+  });
+
   it('is described without 0 keys where keys are held', async () => {
     await server.command('SET', 'lock:theirs', 'x', 'PX', 60_000);
     const { stdout } = await run(['doctor', '--json', '--redis', server.url]);
@@ -82,6 +131,22 @@ describe('a place where no service reports', () => {
       stderr: expect.not.stringContaining('0 services'),
     });
   });
+});
+
+describe('a key that is given with the prefix', () => {
+  const at = (): readonly string[] => ['--redis', `${server.url}/3`, '--prefix', 'shop:lock:'];
+
+  it.each(['show', 'release -n', 'forget -n'])(
+    '%s prints the key that was meant',
+    async (command) => {
+      const [name = '', ...options] = command.split(' ');
+      const hint = 'Did you mean order:42? Give the key without the prefix shop:lock:\n';
+      const wrong = await run([name, 'shop:lock:order:42', ...options, ...at()]);
+      expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining(hint) });
+      const unknown = await run([name, 'shop:lock:order:43', ...options, ...at()]);
+      expect(unknown).toMatchObject({ code: 1, stderr: expect.not.stringContaining('Did you') });
+    },
+  );
 });
 
 describe('a replica', () => {

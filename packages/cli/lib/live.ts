@@ -1,9 +1,11 @@
 import { LockStoreUnavailableError, redact } from 'nestjs-holdfast/tools';
 import type { Context } from './command.js';
 import { EXIT, type ExitCode } from './exit-codes.js';
+import { nobodyLines, noteNobody } from './nothing.js';
 import type { Size } from './terminal.js';
 import { printable, toJson } from './text/printable.js';
 import { fitted } from './text/width.js';
+import { wrapped } from './text/wrap.js';
 import { intervalIn } from './values.js';
 
 /** The alternate screen keeps what was there before; the cursor would blink about. */
@@ -19,6 +21,8 @@ const CTRL_C = '\x03';
 export interface Look {
   /** For `--json`. */
   readonly facts: unknown;
+  /** Whether nothing was found. */
+  readonly isEmpty: boolean;
   /** Lines that fit into this size of terminal. */
   readonly draw: (size: Size) => readonly string[];
 }
@@ -34,17 +38,15 @@ export async function live(context: Context, look: () => Promise<Look>): Promise
   if (!isOnScreen && options.interval === undefined) {
     if (options.json !== true)
       terminal.note(`${context.ink.dim(`Redis at ${context.target.shown}`)}\n`);
-    print(context, await look());
+    const only = await look();
+    print(context, only);
+    if (only.isEmpty) await noteNobody(context);
     return EXIT.ok;
   }
   const pacer = new Pacer(context, intervalMs);
   try {
     if (isOnScreen) await redraw(context, look, pacer);
-    else
-      while (!pacer.hasStopped()) {
-        print(context, await look());
-        await pacer.pause();
-      }
+    else await repeat(context, look, pacer);
   } finally {
     pacer.close();
   }
@@ -56,10 +58,22 @@ function print({ terminal, options }: Context, { facts, draw }: Look): void {
   else terminal.write(`${draw({ ...terminal.size(), rows: Infinity }).join('\n')}\n`);
 }
 
+async function repeat(context: Context, look: () => Promise<Look>, pacer: Pacer): Promise<void> {
+  let hasHinted = false;
+  while (!pacer.hasStopped()) {
+    const now = await look();
+    print(context, now);
+    if (now.isEmpty && !hasHinted) await noteNobody(context);
+    hasHinted ||= now.isEmpty;
+    await pacer.pause();
+  }
+}
+
 async function redraw(context: Context, look: () => Promise<Look>, pacer: Pacer): Promise<void> {
-  const { terminal, ink, target } = context;
+  const { terminal, ink, target, admin } = context;
   let last: Look | undefined;
   let problem = '';
+  let hint: readonly string[] = [];
   const paint = (): void => {
     const size = terminal.size();
     const head = [
@@ -67,7 +81,9 @@ async function redraw(context: Context, look: () => Promise<Look>, pacer: Pacer)
       problem === '' ? '' : ink.red(fitted(problem, size.columns)),
     ];
     const rows = Math.max(1, size.rows - head.length);
-    const lines = [...head, ...(last?.draw({ ...size, rows }).slice(0, rows) ?? [])];
+    const hints = hint.flatMap((line) => wrapped(line, size.columns));
+    const body = [...(last?.draw({ ...size, rows }) ?? []), ...hints].slice(0, rows);
+    const lines = [...head, ...body];
     // Without a line feed behind the last line, which would scroll.
     terminal.write(
       HOME + lines.map((line) => line + TO_END_OF_LINE).join('\r\n') + TO_END_OF_SCREEN,
@@ -80,6 +96,10 @@ async function redraw(context: Context, look: () => Promise<Look>, pacer: Pacer)
       try {
         last = await look();
         problem = '';
+        if (!last.isEmpty) hint = [];
+        // The search for services is long.
+        else if (hint.length === 0 || (await admin().instances()).length > 0)
+          hint = await nobodyLines(context, 'keys');
       } catch (error) {
         // An outage is no reason to stop watching: it is what is to be seen.
         if (!(error instanceof LockStoreUnavailableError)) throw error;

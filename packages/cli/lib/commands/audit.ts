@@ -1,5 +1,6 @@
 import type { RunWithRedis } from '../command.js';
 import { EXIT } from '../exit-codes.js';
+import { noteNobody } from '../nothing.js';
 import { printable, toJson } from '../text/printable.js';
 import { tableLines, type Column } from '../text/table.js';
 import { moment } from '../text/times.js';
@@ -17,16 +18,19 @@ const COLUMNS: readonly Column[] = [
 ];
 
 /** What operators did. */
-export const audit: RunWithRedis = async ({ admin, options, terminal, ink, target }) => {
+export const audit: RunWithRedis = async (context) => {
+  const { admin, options, terminal, ink, target } = context;
   const isJson = options.json === true;
   const entries = await admin().audit(countIn(options.limit, isJson ? MOST : DEFAULT_LIMIT));
   if (isJson) {
     terminal.write(`${toJson(entries)}\n`);
+    if (entries.length === 0) await noteNobody(context);
     return EXIT.ok;
   }
   terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
   if (entries.length === 0) {
     terminal.note('No operator has done anything here.\n');
+    await noteNobody(context);
     return EXIT.ok;
   }
   const rows = entries.map(({ at, action, keys, by, reason }) => [

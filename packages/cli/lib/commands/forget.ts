@@ -2,6 +2,7 @@ import type { LockDescription } from 'nestjs-holdfast/admin';
 import type { Context, RunWithRedis } from '../command.js';
 import { confirmed, interventionOf, mayAct, preview } from '../confirm.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
+import { noteUnknownKey } from '../nothing.js';
 import { codeOf, factsOf } from '../outcome.js';
 import { printable, toJson } from '../text/printable.js';
 import { counted } from '../text/who.js';
@@ -41,8 +42,10 @@ function hasChanged(context: Context, now: LockDescription): ExitCode {
   return EXIT.refused;
 }
 
-function nothingKnown({ word: key, options, terminal }: Context): ExitCode {
+async function nothingKnown(context: Context): Promise<ExitCode> {
+  const { word: key, options, terminal } = context;
   if (options.json === true) terminal.write(`${toJson({ key, forgotten: false })}\n`);
   else terminal.write(`Nothing is known of work under ${printable(key)}.\n`);
+  await noteUnknownKey(context);
   return EXIT.nothing;
 }

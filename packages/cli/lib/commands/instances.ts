@@ -1,5 +1,6 @@
 import type { RunWithRedis } from '../command.js';
 import { EXIT } from '../exit-codes.js';
+import { noteNobody } from '../nothing.js';
 import { printable, toJson } from '../text/printable.js';
 import { tableLines, type Column } from '../text/table.js';
 import { lasting, moment } from '../text/times.js';
@@ -20,20 +21,15 @@ const COLUMNS: readonly Column[] = [
 ];
 
 /** Who uses this Redis. */
-export const instances: RunWithRedis = async ({
-  admin,
-  options,
-  terminal,
-  ink,
-  runtime,
-  target,
-}) => {
+export const instances: RunWithRedis = async (context) => {
+  const { admin, options, terminal, ink, runtime, target } = context;
   const limit = countIn(options.limit, Infinity);
   const all = await admin().instances();
   const wanted = options.unresponsive === true ? all.filter((each) => each.isUnresponsive) : all;
   const found = wanted.slice(0, limit);
   if (options.json === true) {
     terminal.write(`${toJson(found)}\n`);
+    if (all.length === 0) await noteNobody(context);
     return EXIT.ok;
   }
   terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
@@ -43,6 +39,7 @@ export const instances: RunWithRedis = async ({
         ? 'No service has described itself here within the last hour.\n'
         : `None of ${counted(all.length, 'service')} is unresponsive.\n`,
     );
+    if (all.length === 0) await noteNobody(context);
     return EXIT.ok;
   }
   const nowMs = runtime.now().wallMs;

@@ -1,10 +1,9 @@
 import type { LockSummary } from 'nestjs-holdfast/admin';
 import type { Context, RunWithRedis } from '../command.js';
-import { elsewhere, placesElsewhere } from '../elsewhere.js';
 import { EXIT } from '../exit-codes.js';
+import { noteNobody } from '../nothing.js';
 import type { GivenOptions } from '../options.js';
 import type { Order } from '../order.js';
-import { withServers } from '../servers.js';
 import { hasUnresponsiveHolder, lockLines } from '../text/lock-table.js';
 import { toJson } from '../text/printable.js';
 import { counted } from '../text/who.js';
@@ -14,19 +13,10 @@ import { countIn, orderIn } from '../values.js';
 export const list: RunWithRedis = async (context) => {
   const isListed = context.options.json === true && context.options.sort === undefined;
   const seen = await (isListed ? printAll(context) : printSorted(context));
-  return seen > 0 || (await someServiceReports(context)) ? EXIT.ok : EXIT.nothing;
+  if (seen > 0) return EXIT.ok;
+  const keys = context.word === '' ? 'no keys' : 'keys';
+  return (await noteNobody(context, keys)) ? EXIT.ok : EXIT.nothing;
 };
-
-/** Where no service reports, nothing that is found means little. Says where services report. */
-async function someServiceReports(context: Context): Promise<boolean> {
-  const { admin, terminal, ink, target, runtime } = context;
-  if ((await admin().instances()).length > 0) return true;
-  const { text, remedy } = await withServers(target, runtime, async ({ servers }) =>
-    elsewhere(target, servers, await placesElsewhere(servers), 'no keys'),
-  );
-  terminal.note(`${ink.yellow(text)}\n${remedy === undefined ? '' : `${remedy}\n`}`);
-  return false;
-}
 
 /** The keys that come first, and how many there are. */
 interface Found {

@@ -2,6 +2,7 @@ import type { InstanceInfo, LockAdmin } from 'nestjs-holdfast/admin';
 import type { Context, RunWithRedis } from '../command.js';
 import { confirmed, interventionOf, mayAct, preview } from '../confirm.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
+import { noteNobody } from '../nothing.js';
 import { codeOf, factsOf } from '../outcome.js';
 import { fittedLines, nextSteps } from '../text/next-steps.js';
 import { printable, toJson } from '../text/printable.js';
@@ -61,9 +62,11 @@ async function keysOf(admin: LockAdmin, id: string): Promise<readonly string[]> 
   return keys.sort();
 }
 
-function holdsNothing({ word: id, options, terminal }: Context): ExitCode {
+async function holdsNothing(context: Context): Promise<ExitCode> {
+  const { word: id, options, terminal } = context;
   if (options.json === true) terminal.write(`${toJson({ id, released: [] })}\n`);
   else terminal.write(`${printable(id)} holds nothing.\n`);
+  await noteNobody(context);
   return EXIT.nothing;
 }
 

@@ -3,6 +3,7 @@ import { describe } from 'nestjs-holdfast/tools';
 import type { Context, RunWithRedis } from '../command.js';
 import { confirmed, interventionOf, mayAct, preview } from '../confirm.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
+import { noteUnknownKey } from '../nothing.js';
 import { codeOf, factsOf } from '../outcome.js';
 import { callersIn, descriptionLines, seenText, unknownHolder } from '../text/description.js';
 import { fittedLines, stepsAfter } from '../text/next-steps.js';
@@ -93,9 +94,11 @@ function otherHolds(context: Context, now: LockDescription): ExitCode {
   return EXIT.refused;
 }
 
-function nobodyHeld({ word: key, options, terminal }: Context): ExitCode {
+async function nobodyHeld(context: Context): Promise<ExitCode> {
+  const { word: key, options, terminal } = context;
   if (options.json === true) terminal.write(`${toJson({ key, released: false })}\n`);
   else terminal.write(`${printable(key)} is free: it has no holder.\n`);
+  await noteUnknownKey(context);
   return EXIT.nothing;
 }
 

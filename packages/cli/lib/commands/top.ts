@@ -28,7 +28,11 @@ export const top: RunWithRedis = (context) => {
   return live(context, async () => {
     const hot = await admin().hot(limit);
     const nowMs = runtime.now().wallMs;
-    return { facts: hot, draw: ({ columns }) => linesOf(hot, { columns, nowMs, limit, ink }) };
+    return {
+      facts: hot,
+      isEmpty: hot.keys.length === 0 && hot.waiting.length === 0,
+      draw: ({ columns }) => linesOf(hot, { columns, nowMs, limit, ink }),
+    };
   });
 };
 

@@ -10,11 +10,12 @@ export const watch: RunWithRedis = (context) => {
   const { options, runtime, ink } = context;
   const table = tableOf(options);
   return live(context, async () => {
-    const { locks, found } = await firstKeys(context, table);
+    const { locks, found, seen } = await firstKeys(context, table);
     const nowMs = runtime.now().wallMs;
     const waiting = locks.reduce((sum, lock) => sum + lock.waiting, 0);
     const title = `${moment(new Date(nowMs))}  ${foundText(found)}, ${counted(waiting, 'process waits', 'processes wait')}`;
     return {
+      isEmpty: seen === 0,
       facts: { at: new Date(nowMs), found, locks },
       draw: ({ columns }) => [
         title,
