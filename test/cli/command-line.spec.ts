@@ -53,7 +53,7 @@ describe('the command line', () => {
     [['release', 'a', '--by', 'x', '--by', 'y'], 'Option --by was given twice.'],
     [
       ['list', '--reason', 'x'],
-      '"list" takes no option --reason. Its options are --unresponsive, --sort, --limit, --redis',
+      '"list" takes no option --reason. Its options are --unresponsive, --detached, --failed, --sort, --limit, --redis',
     ],
     [['show'], '"show" needs a key: show <key>.'],
     [

@@ -141,7 +141,7 @@ describe('list', () => {
     expect(await run(on('list', '--unresponsive'))).toMatchObject({
       code: 0,
       stdout: '',
-      stderr: expect.stringContaining('No holder of 2 keys is unresponsive.'),
+      stderr: expect.stringContaining('None of 2 keys is unresponsive.'),
     });
     expect((await run(on('instances', '--unresponsive'))).stderr).toContain(
       'None of 2 services is unresponsive.',
@@ -172,6 +172,30 @@ describe('list', () => {
       const { stdout } = await silenced('instances', '--unresponsive');
       return /^STATE .*\nunresponsive +\S+ +orders +web-3 .*\n$/.test(stdout);
     });
+  });
+
+  it('prints only what is detached, or has failed', async () => {
+    const locks = await service();
+    await locks.acquire('held');
+    expect((await run(on('list', '--detached', '--failed'))).stderr).toContain(
+      'None of 1 key is detached or failed.',
+    );
+    await (await locks.acquire('left')).detach({ ttl: '20s' });
+    const work = async (key: string, attempts: number) =>
+      locks
+        .runOnce(key, { keepDone: '1h', attempts }, () => {
+          throw new Error('mail server');
+        })
+        .catch(() => undefined);
+    await work('failed', 3);
+    await work('exhausted', 1);
+    await locks.runOnce('done', { keepDone: '1h' }, () => 1);
+    const keys = async (...options: readonly string[]) =>
+      (await json('list', '--sort', 'key', ...options)).map(({ key }: any) => key);
+    expect(await keys('--detached')).toEqual(['left']);
+    expect(await keys('--failed')).toEqual(['exhausted', 'failed']);
+    expect(await keys('--failed', '--detached')).toEqual(['exhausted', 'failed', 'left']);
+    expect((await run(on('watch', '--failed'))).stdout).toMatch(/ 2 keys, /);
   });
 
   it('sorts as it is asked to, in a table and in JSON', async () => {

@@ -7,10 +7,10 @@ const list: RedisCommand = {
   name: 'list',
   summary: 'Keys that are held, waited for or marked as done',
   word: { name: 'start-of-keys', isRequired: false },
-  options: ['unresponsive', 'sort', 'limit'],
+  options: ['unresponsive', 'detached', 'failed', 'sort', 'limit'],
   section: 'list-and-watch',
   examples: [
-    ['list --unresponsive', 'Keys whose holder is frozen, cut off or dead'],
+    ['list --unresponsive', 'Keys whose holder is busy, frozen, cut off or dead'],
     ['list order: --sort held --limit 10', 'The ten keys of order: that are held longest'],
     ['list --json', 'Every key, for a script'],
   ],
@@ -34,7 +34,7 @@ const watch: RedisCommand = {
   name: 'watch',
   summary: 'As list, redrawn in place',
   word: { name: 'start-of-keys', isRequired: false },
-  options: ['unresponsive', 'sort', 'limit', 'interval'],
+  options: ['unresponsive', 'detached', 'failed', 'sort', 'limit', 'interval'],
   section: 'list-and-watch',
   examples: [
     ['watch order: --interval 500ms', 'Keys that begin with order:, twice a second'],
@@ -62,7 +62,7 @@ const instances: RedisCommand = {
   section: 'instances-and-audit',
   examples: [
     ['instances', 'Every service that reported within the last hour'],
-    ['instances --unresponsive', 'Those that are frozen, cut off or dead'],
+    ['instances --unresponsive', 'Those that are busy, frozen, cut off or dead'],
     ['instances --json', 'The same for a script'],
   ],
 };

@@ -27,7 +27,12 @@ export const OPTIONS = {
     help: 'The keyPrefix of the application. Default: lock:',
   },
   json: { type: 'boolean', help: 'Print one JSON document' },
-  unresponsive: { type: 'boolean', help: 'Only where the instance is frozen, cut off or dead' },
+  unresponsive: {
+    type: 'boolean',
+    help: 'Only where the instance is busy, frozen, cut off or dead',
+  },
+  detached: { type: 'boolean', help: 'Only locks that were detached, and wait to be attached' },
+  failed: { type: 'boolean', help: 'Only once-only work that failed, or has no attempt left' },
   sort: {
     type: 'string',
     value: 'ORDER',
@@ -87,6 +92,8 @@ export interface GivenOptions {
   readonly prefix?: string;
   readonly json?: boolean;
   readonly unresponsive?: boolean;
+  readonly detached?: boolean;
+  readonly failed?: boolean;
   readonly sort?: string;
   readonly limit?: string;
   readonly interval?: string;

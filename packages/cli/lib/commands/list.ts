@@ -58,8 +58,20 @@ export async function firstKeys(
   return { locks: locks.sort(order.compare).slice(0, limit), found: locks.length, seen };
 }
 
-const isWanted = (lock: LockSummary, { unresponsive }: GivenOptions): boolean =>
-  unresponsive !== true || hasUnresponsiveHolder(lock);
+/** The options that choose keys. */
+const CHOICES = {
+  unresponsive: hasUnresponsiveHolder,
+  detached: ({ isDetached }: LockSummary) => isDetached === true,
+  failed: ({ once }: LockSummary) => once === 'failed' || once === 'exhausted',
+};
+
+const CHOICE_NAMES = ['unresponsive', 'detached', 'failed'] as const;
+
+/** Several options choose more keys than one. */
+function isWanted(lock: LockSummary, options: GivenOptions): boolean {
+  const given = CHOICE_NAMES.filter((name) => options[name] === true);
+  return given.length === 0 || given.some((name) => CHOICES[name](lock));
+}
 
 /** As they come: there may be a million. */
 async function printAll({ admin, word, options, terminal }: Context): Promise<number> {
@@ -92,7 +104,7 @@ async function printSorted(context: Context): Promise<number> {
   terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
   const { locks, found, seen } = await firstKeys(context, table);
   if (found === 0) {
-    terminal.note(`${nothingText(seen)}\n`);
+    terminal.note(`${nothingText(seen, options)}\n`);
     return seen;
   }
   const { columns } = terminal.size();
@@ -106,10 +118,11 @@ async function printSorted(context: Context): Promise<number> {
 }
 
 /** @param seen how many keys were read */
-const nothingText = (seen: number): string =>
-  seen === 0
-    ? 'Nothing is held, and no caller waits.'
-    : `No holder of ${counted(seen, 'key')} is unresponsive.`;
+function nothingText(seen: number, options: GivenOptions): string {
+  if (seen === 0) return 'Nothing is held, and no caller waits.';
+  const given = CHOICE_NAMES.filter((name) => options[name] === true);
+  return `None of ${counted(seen, 'key')} is ${given.join(' or ')}.`;
+}
 
 /** How many keys there are, as far as they were read. */
 export const foundText = (found: number): string =>
