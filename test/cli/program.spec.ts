@@ -15,10 +15,10 @@ const MAIN = compiledFile(new URL('../../packages/cli/lib/main.ts', import.meta.
 /** Of the compiled project; what `import()` loads, too, and nothing of the examples in comments. */
 const IMPORT = /^(?!\s*\*).*?(?: from |import |(?:import|require)\()["']([^"']+)["']\)?;$/gm;
 
-/** Dependencies, and the peers of every application with Nest. */
+/** Dependencies. */
 const PACKAGES = [
   ...['acorn', 'cluster-key-slot', 'diff', 'fastest-levenshtein', 'magic-string', 'ms'],
-  ...['rxjs', 'string-width'],
+  'string-width',
 ];
 
 /** Loaded when they are used, and none of them has to be there. */

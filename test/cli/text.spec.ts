@@ -273,7 +273,7 @@ describe('the table of keys', () => {
     },
   };
   const LOCKS: readonly LockSummary[] = [
-    { ...held, instance: instance(true) },
+    { ...held, instance: instance(true), isUnresponsive: true },
     { ...held, instance: instance(false), once: 'running' },
     { ...held, holders: 2 },
     { ...held, isDetached: true },

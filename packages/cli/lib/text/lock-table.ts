@@ -18,9 +18,8 @@ const COLUMNS: readonly Column[] = [
   { title: 'ONCE', leaveOut: 7 },
 ];
 
-/** Whether the holder is frozen, cut off or dead. */
-export const hasUnresponsiveHolder = ({ instance }: LockSummary): boolean =>
-  instance?.isUnresponsive === true;
+/** Whether one of the holders is frozen, cut off or dead. */
+export const hasUnresponsiveHolder = ({ isUnresponsive }: LockSummary): boolean => isUnresponsive;
 
 /** The rows of `list` and `watch`. */
 export const lockLines = (
