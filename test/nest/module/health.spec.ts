@@ -45,12 +45,14 @@ const well = (server: { readonly port: number }): object => ({
   quarantinedForMs: 0,
 });
 
-const gone = (server: { readonly port: number }, problem: RegExp): object => ({
-  node: nameOf(server),
-  reachable: false,
-  quarantinedForMs: 0,
-  problem: expect.stringMatching(problem),
-});
+/** With `since`, if the service has noticed it before. */
+const gone = (server: { readonly port: number }, problem: RegExp): unknown =>
+  expect.objectContaining({
+    node: nameOf(server),
+    reachable: false,
+    quarantinedForMs: 0,
+    problem: expect.stringMatching(problem),
+  });
 
 describe('the health of one Redis', () => {
   it('is its latency and clock', async () => {
@@ -99,6 +101,10 @@ describe('the health of one Redis', () => {
     const locks = await opened({ redis });
     const { nodes, hasQuorum } = await locks.health();
     expect(nodes).toEqual([gone(server, /WRONGPASS|NOAUTH/)]);
+    expect(nodes[0]).toMatchObject({
+      since: expect.any(Date),
+      remedy: 'Check the user name and password in option "redis".',
+    });
     expect(hasQuorum).toBe(false);
     expect(JSON.stringify(nodes)).not.toContain('s3cret');
   });
@@ -206,6 +212,7 @@ describe('the health of a Cluster', () => {
         reachable: false,
         quarantinedForMs: 0,
         problem: expect.any(String),
+        since: expect.any(Date),
       },
     ]);
     expect([quorum, hasQuorum]).toEqual([1, false]);
