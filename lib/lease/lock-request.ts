@@ -16,7 +16,7 @@ export interface LockOrigin {
 export const lockNameOf = (origin: LockOrigin | undefined): string | undefined =>
   origin?.template ?? (origin?.method === undefined ? origin?.byHand : `of ${origin.method}`);
 
-/** Where a call comes from, as far as its own process knows. */
+/** The origin of a call, as far as its own process knows it. */
 export interface CallFacts {
   readonly method?: string | undefined;
   readonly template?: string | undefined;

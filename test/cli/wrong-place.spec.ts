@@ -37,7 +37,7 @@ describe('a place where no service reports', () => {
     ['another database', '/0', 'shop:lock:', 'REDIS/3'],
     ['the prefix without that of the ioredis client', '/3', 'lock:', '--prefix shop:lock:'],
     ['both', '', 'lock:', 'REDIS/3 --prefix shop:lock:'],
-  ])('is told from one where nothing is held: %s', async (_, path, prefix, options) => {
+  ])('differs from one where nothing is held: %s', async (_, path, prefix, options) => {
     const give = `Give ${options.replace('REDIS', `--redis ${server.url}`)}`;
     const at = ['--redis', server.url + path, '--prefix', prefix];
     for (const format of [[], ['--json']]) {

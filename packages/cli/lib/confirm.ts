@@ -46,7 +46,7 @@ export async function confirmed(
 /** What a dry run prints instead of acting. */
 interface Preview {
   readonly question: string;
-  /** To whom it would be done. */
+  /** What is printed: the holders that it would reach. */
   readonly lines: readonly string[];
   /** For `--json`. */
   readonly facts: object;

@@ -175,7 +175,10 @@ export function replicationProblem(
 export function replicaRemedy(replication: Reply | undefined): string | undefined {
   const [host, port] = [field(replication, 'master_host'), field(replication, 'master_port')];
   if (field(replication, 'role') !== 'slave' || host === undefined) return undefined;
-  return `Its master is ${host}:${String(port)}: give that address in "redis", or end the replication ("REPLICAOF NO ONE") if this server is to be the master.`;
+  return (
+    `Its master is ${host}:${String(port)}: give that address in "redis". ` +
+    'If this server is to be the master, end the replication ("REPLICAOF NO ONE").'
+  );
 }
 
 /** What a connection to one node of a Cluster with several masters cannot do. Redis may forbid to ask. */
