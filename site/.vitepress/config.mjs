@@ -36,7 +36,7 @@ export default defineConfig({
     nav: [
       { text: 'Guide', link: '/getting-started' },
       { text: 'Guarantees', link: '/guarantees' },
-      { text: 'What happens when…', link: '/explorer' },
+      { text: 'What happens when…', link: '/internals/explorer' },
       { text: 'API', link: '/api/' },
     ],
     outline: [2, 3],

@@ -9,7 +9,7 @@
  *   case. Keys are texts of up to 1,024 characters behind the `keyPrefix`.
  *
  * `driverSuite` of `nestjs-holdfast/testing` checks a driver. Its locks wait by asking again, and have no fencing tokens:
- * https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/docs/drivers.md
+ * https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/docs/compatibility.md#locks-in-another-database
  */
 export interface LockDriver {
   /**

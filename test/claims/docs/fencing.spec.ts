@@ -57,8 +57,8 @@ const inPostgres = async (): Promise<Database> => {
   };
 };
 
-const page = readFileSync(new URL('../../../docs/fencing.md', import.meta.url), 'utf8');
-const [, section = ''] = /\n## PostgreSQL and SQLite\n([^]*?)\n## /.exec(page) ?? [];
+const page = readFileSync(new URL('../../../docs/by-hand.md', import.meta.url), 'utf8');
+const [, section = ''] = /\n### PostgreSQL and SQLite\n([^]*?)\n### /.exec(page) ?? [];
 const statements = Array.from(
   section.matchAll(/```sql\n([^]*?)```/g),
   ([, sql = '']) => sql,
@@ -70,7 +70,7 @@ function ranSample<T>(
   names: Readonly<Record<string, unknown>>,
   result: string,
 ): T {
-  const { code } = samplesIn('docs/fencing.md', page).find((sample) =>
+  const { code } = samplesIn('docs/by-hand.md', page).find((sample) =>
     sample.code.includes(contains),
   )!;
   const source = code.replaceAll(/^import .*\n/gm, '').replaceAll(/^export /gm, '');
@@ -86,7 +86,7 @@ function ranSample<T>(
   return run(...Object.values(names));
 }
 
-describe('docs/fencing.md', () => {
+describe('docs/by-hand.md', () => {
   it('has the statements that are run below', () => {
     expect(statements.map((sql) => sql.split(' ')[0])).toEqual([
       'ALTER',

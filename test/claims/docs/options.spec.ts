@@ -217,8 +217,7 @@ describe('the tables of options', () => {
   it.each([
     ['docs/options.md', ['calls', 'rare', 'module', 'feature']],
     ['docs/once.md', ['once', 'worker']],
-    ['docs/cron.md', ['cron']],
-    ['docs/leaders.md', ['leader']],
+    ['docs/cron.md', ['cron', 'leader']],
   ])(
     'of %s say what the options are: %j',
     async (page, tables) => {

@@ -54,21 +54,6 @@ describe('a page of the site that has moved', () => {
   });
 });
 
-describe('the page of a special case', () => {
-  const names = ['once', 'leaders', 'limits', 'newest-wins', 'definitions', 'detach'];
-
-  it.each(names)('begins with an example, and when not to use it: %s', (name) => {
-    const [before = '', first] = read(`docs/${name}.md`).split(/^## (.*)$/m);
-    expect(before).toContain('\n```ts\n');
-    expect(first).toBe('When not to use it');
-  });
-
-  it('is named in the table of docs/by-hand.md', () => {
-    const [, table = ''] = read('docs/by-hand.md').split(/^## (?:For special cases|The lock)$/m);
-    expect(names.filter((name) => !table.includes(`(${name}.md)`))).toEqual([]);
-  });
-});
-
 describe('docs/errors.md', () => {
   const page = read('docs/errors.md');
 
@@ -118,8 +103,8 @@ describe('CONTRIBUTING.md', () => {
   });
 });
 
-describe('docs/faq.md', () => {
-  const page = read('docs/faq.md');
+describe('docs/internals/questions.md', () => {
+  const page = read('docs/internals/questions.md');
   const rows = [...page.matchAll(/^\| .* \| \[[^\]]+\]\((.+?)\) +\| \[[^\]]+\]\((.+?)\) +\|$/gm)];
 
   it('answers questions that users of other packages asked, each in a place that exists', () => {
@@ -128,7 +113,7 @@ describe('docs/faq.md', () => {
       expect(asked).toMatch(/^https:\/\/github\.com\/[\w.-]+\/[\w.-]+\/issues\/\d+$/);
     expect(new Set(rows.map(([, asked]) => asked)).size).toBe(rows.length);
     const answers = rows.map(([, , answer = '']) => `[answer](${answer})`).join('\n');
-    expect(brokenLinksIn('docs/faq.md', page + answers, project)).toEqual([]);
+    expect(brokenLinksIn('docs/internals/questions.md', page + answers, project)).toEqual([]);
   });
 
   it('keeps each answer short', () => {

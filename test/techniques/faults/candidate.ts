@@ -137,7 +137,7 @@ export class Candidate {
     this.#isOver ||= reason === 'stopped';
   }
 
-  /** As docs/leaders.md says. After work that failed it may take longer. */
+  /** As docs/cron.md says. After work that failed it may take longer. */
   #standAgain({ signal }: Lead): void {
     if (this.#isOver || !signal.aborted) return;
     if (errorName(signal.reason) === 'LockLostError') this.#stand();

@@ -1,4 +1,4 @@
-/** Checks that leaders are notified as docs/leaders.md says. The rules for grants check that there is one at a time, and that terms grow. */
+/** Checks that leaders are notified as docs/cron.md says. The rules for grants check that there is one at a time, and that terms grow. */
 import { nameOf } from './grants.js';
 import { type AnyEvent, type CallEvent, callEvents } from './history.js';
 

@@ -50,7 +50,7 @@ interface Wait {
   to: number;
 }
 
-/** Leaders that are not as docs/leaders.md says. That there is one at a time, and that terms grow, is what other checks look at. */
+/** Leaders that are not as docs/cron.md says. That there is one at a time, and that terms grow, is what other checks look at. */
 export function leaderViolations(scenario: Scenario, facts: Facts): readonly string[] {
   const { events, killed, done } = facts;
   const terms = termsOf(events);

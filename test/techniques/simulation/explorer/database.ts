@@ -1,4 +1,4 @@
-/** What the lock protects: it keeps the largest fencing token that it has seen, and refuses smaller ones (docs/fencing.md). */
+/** What the lock protects: it keeps the largest fencing token that it has seen, and refuses smaller ones (docs/by-hand.md). */
 export class Database {
   #newestToken = 0;
 

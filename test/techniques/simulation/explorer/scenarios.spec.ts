@@ -197,7 +197,10 @@ describe('the explorer', () => {
   });
 
   it('has every scenario on its page', () => {
-    const page = readFileSync(new URL('../../../../docs/explorer.md', import.meta.url), 'utf8');
+    const page = readFileSync(
+      new URL('../../../../docs/internals/explorer.md', import.meta.url),
+      'utf8',
+    );
     for (const { name, title, look } of SCENARIOS)
       expect(page).toContain(`- **${title}** (\`#scenario=${name}\`). ${look}`);
   });

@@ -49,7 +49,7 @@ export const DETACHING: readonly PlantedBug[] = [
     replace: "const granted = { status: 'granted', fencingToken: fencingToken + 1 } as const;",
     profile: 'modes',
     explanation: 'An attached lock has another fencing token than before.',
-    page: 'detach.md',
+    page: 'by-hand.md',
     breaks:
       'The attached lock has the keys, the mode and the **fencing token** of the detached lock.',
   },

@@ -7,7 +7,7 @@ const TOLD = 'Holdfast calls `onLost` with the reason, once for each call of `on
 const ROTATES =
   'After this time, the leader steps down if other instances wait, so that each of them leads in turn.';
 
-/** The lead of a name, and its candidates: what docs/leaders.md says. */
+/** The lead of a name, and its candidates: what docs/cron.md says. */
 export const LEADERS: readonly PlantedBug[] = (
   [
     {
@@ -118,7 +118,7 @@ export const LEADERS: readonly PlantedBug[] = (
       replace: 'Math.min(Math.max(ms, LOOK_AGAIN_MS), LOOK_AGAIN_MS)',
       explanation: 'Who waits for a holder that died looks again after 5 s.',
       breaks:
-        'another instance is elected when the [lease](glossary.md) is over, at most `ttl` + 150 ms later.',
+        'another instance is elected when the lease is over, at most `ttl` + 150 ms later.',
     },
   ] as const
-).map((bug) => ({ ...bug, profile: 'lead', page: 'leaders.md' }));
+).map((bug) => ({ ...bug, profile: 'lead', page: 'cron.md' }));

@@ -49,7 +49,7 @@ const ASIDE_MS = 1_000;
 const afterFailureMs = (failures: number): number => Math.min(1_000 * 2 ** (failures - 1), 60_000);
 
 /**
- * One candidate. Each of its candidacies is a call of its own: it asks at the time that docs/leaders.md names, waits until it is elected, and
+ * One candidate. Each of its candidacies is a call of its own: it asks at the time that docs/cron.md names, waits until it is elected, and
  * is the leader until its work has ended.
  */
 class Candidate {
