@@ -3,6 +3,7 @@ import { luaFiles } from '../../scripts/lua-files.mjs';
 import { shims } from '../explorer/shims/plugin.mjs';
 import { slugOf } from '../src/slugs.mjs';
 import { sidebar } from '../src/sidebar.mjs';
+import { terms } from '../src/terms.mjs';
 
 const base = process.env.SITE_BASE ?? '/';
 
@@ -23,6 +24,7 @@ export default defineConfig({
     // As on GitHub, so that one link fits both.
     anchor: { slugify: slugOf },
     config(md) {
+      md.use(terms);
       const fence = md.renderer.rules.fence;
       md.renderer.rules.fence = (tokens, index, ...rest) =>
         tokens[index].info.trim() === 'mermaid'

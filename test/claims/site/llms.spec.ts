@@ -26,7 +26,7 @@ describe('llms.txt', () => {
 
   it('leads to the text of the pages, whose links have whole addresses', () => {
     const page = read('cron.md');
-    expect(page).toMatch(/^# Cron jobs\n/);
+    expect(page).toMatch(/^# Cron jobs and leaders\n/);
     expect(page).toContain(`](${ADDRESS}once.md`);
   });
 

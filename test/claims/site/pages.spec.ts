@@ -23,7 +23,7 @@ const IMAGES = `({
 const PAGES = [
   { path: '', shows: '.landing svg [data-kind="holds"]' },
   { path: 'getting-started', shows: '.vp-doc .shiki' },
-  { path: 'concepts', shows: '.vp-doc .mermaid svg' },
+  { path: 'internals/diagrams', shows: '.vp-doc .mermaid svg' },
   { path: 'options', shows: '.vp-doc table' },
   { path: 'api/lib/classes/LockService', shows: '.vp-doc h1' },
 ];
@@ -63,6 +63,27 @@ describe('the documentation site in a browser', () => {
       await page.locator('.landing svg').waitFor();
       expect(await violationsIn(page, '.landing')).toEqual([]);
       expect(await widthsOf(page)).toEqual([viewport.width, viewport.width]);
+      await page.close();
+    },
+    PATIENCE_MS,
+  );
+
+  it.each(['light', 'dark'] as const)(
+    'tells the meaning of a word at its first use, after a tap, until Escape (%s)',
+    async (colorScheme) => {
+      const viewport = { width: 390, height: 800 };
+      const page = await site.open('guarantees', { colorScheme, viewport, hasTouch: true });
+      const word = page.locator('.term button', { hasText: 'lease' });
+      await word.first().tap();
+      const tooltip = page.getByRole('tooltip');
+      await tooltip.waitFor();
+      expect(await tooltip.innerText()).toMatch(/^a lock for a limited time/);
+      expect(await word.count()).toBe(1);
+      expect(await violationsIn(page, '.vp-doc')).toEqual([]);
+      expect(await widthsOf(page)).toEqual([viewport.width, viewport.width]);
+      await page.keyboard.press('Escape');
+      await tooltip.waitFor({ state: 'detached' });
+      expect(site.complaints).toEqual([]);
       await page.close();
     },
     PATIENCE_MS,
