@@ -15,7 +15,7 @@ const sources = readdirSync(`${project}lib`, { recursive: true, encoding: 'utf8'
   .filter((path) => path.endsWith('.ts'))
   .map((path) => read(`lib/${path}`));
 
-const PAGES = ['docs/operations.md', 'docs/board.md'];
+const PAGES = ['docs/operations.md', 'docs/internals/parts.md'];
 
 const linesIn = (page: string): readonly string[] =>
   [...read(page).matchAll(/^```log\n([^]*?)^```$/gm)].flatMap(([, block = '']) =>
