@@ -2,6 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { EVENTS } from '../../../lib/observe/channels.js';
+import { METRICS } from '../../../lib/observe/metrics.js';
+import { labelIn, nameIn } from '../../../lib/prometheus/names.js';
 import { redirects } from '../../../site/src/redirects.mjs';
 import { brokenLinksIn } from './links.js';
 
@@ -37,7 +39,7 @@ describe('a page of docs/', () => {
 
   it('ends with the pages to read next, if it is for users', () => {
     const names = titles.map(([, name = '']) => name);
-    const users = names.filter((name) => !name.startsWith('internals/') && name !== 'cli');
+    const users = names.filter((name) => !name.startsWith('internals/'));
     expect(
       users.filter(
         (name) => !/^Next: \[.*\.$/.test(read(`docs/${name}.md`).trim().split('\n').at(-1) ?? ''),
@@ -73,8 +75,19 @@ describe('docs/errors.md', () => {
 });
 
 describe('docs/telemetry.md', () => {
+  const page = read('docs/telemetry.md');
+
+  it('has a row for each metric, with its labels', () => {
+    const rows = [...page.matchAll(/^\| `(holdfast_\w+)` .*\| (.*?) +\|$/gm)];
+    expect(rows.map(([, name, labels]) => [name, labels])).toEqual(
+      Object.values(METRICS).map((metric) => [
+        nameIn(metric),
+        metric.labels.map(labelIn).join(', ') || '–',
+      ]),
+    );
+  });
+
   it('has a row for each event', () => {
-    const page = read('docs/telemetry.md');
     for (const event of Object.keys(EVENTS))
       expect(page).toMatch(new RegExp(`^\\| \`${event}\` `, 'm'));
   });
