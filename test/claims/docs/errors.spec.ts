@@ -35,17 +35,20 @@ import { closeHttpApps, startHttpApp } from '../../nest/http-app.js';
 import { storeOption } from '../../../lib/options/location.js';
 
 /*
- * Makes each mistake, and compares docs/errors.md with what was printed.
- * `UPDATE_DOCS=1 npm test -- test/claims/docs/errors` writes the tables behind the marker anew.
+ * Makes each mistake, and compares what was printed with mistakes.json, which has it in full, and docs/errors.md, which has a part of it.
+ * `UPDATE_DOCS=1 npm test -- test/claims/docs/errors` writes both anew: the file, and the tables behind the marker of the page.
  */
 
 const PAGE = fileURLToPath(new URL('../../../docs/errors.md', import.meta.url));
+const PRINTED = fileURLToPath(new URL('./mistakes.json', import.meta.url));
 const MARKER = '<!-- mistakes -->';
 
 type Anything = (...args: unknown[]) => unknown;
 
 interface Mistake {
   readonly mistake: string;
+  /** The part of the text that the page shows, with `…` for what it leaves out. */
+  readonly shows: string;
   /** What is shown: of a lock error that is thrown, its detail; of any other error, its message. */
   readonly make: () => unknown;
 }
@@ -96,41 +99,54 @@ function warningsDuring(work: () => Promise<unknown>): Promise<string> {
 
 const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   Configuration: [
-    { mistake: 'LockModule.forRoot({})', make: () => start({}) },
+    {
+      mistake: 'LockModule.forRoot({})',
+      shows: 'LockModule was given neither "redis" nor "store" …',
+      make: () => start({}),
+    },
     {
       mistake: 'forRoot({ redis: process.env.REDIS_URL }), which is not set',
+      shows: 'Option "redis" is undefined: is the environment variable that contains it set? …',
       make: () => start({ redis: undefined }),
     },
     {
       mistake: "forRoot({ redis: '…', store: 'memory' })",
+      shows: 'LockModule was given both "redis" and "store". …',
       make: () => start({ redis: redis.url, store: 'memory' }),
     },
     {
       mistake: "forRoot({ redis: 'localhost:6379' })",
+      shows: `Option "redis" must be a URL such as 'redis://localhost:6379' …`,
       make: () => start({ redis: 'localhost:6379' }),
     },
     {
       mistake: "forRoot({ redis: 'redis://a,redis://b' })",
+      shows: 'Option "redis" holds several URLs in one text. Give a list of them …',
       make: () => start({ redis: 'redis://a,redis://b' }),
     },
     {
       mistake: "forRoot({ redis: { url: 'redis://a' } })",
+      shows: '… a property "url", which ioredis does not know. Give the URL itself …',
       make: () => start({ redis: { url: 'redis://a' } }),
     },
     {
       mistake: 'forRoot({ redis: new RedisMock() }), of ioredis-mock',
+      shows: '… which does not run the scripts of locks. In tests import LockTestingModule …',
       make: () => start({ redis: { shaScripts: {}, customCommands: {}, keyData: {} } }),
     },
     {
       mistake: "forRoot({ store: 'memory', tll: '5s' })",
+      shows: 'LockModule has no option "tll". Did you mean "ttl"? …',
       make: () => start({ store: 'memory', tll: '5s' }),
     },
     {
       mistake: "forRoot({ store: 'memory', ttl: '5 sec onds' })",
+      shows: 'Option "ttl" must be a duration of at least 50 ms …',
       make: () => start({ store: 'memory', ttl: '5 sec onds' }),
     },
     {
       mistake: "useFactory: () => ({ store: 'memory', name: 'jobs' })",
+      shows: 'LockModule has no option "name". Put it beside "useFactory" in forRootAsync …',
       make: () =>
         startApp({
           imports: [
@@ -142,6 +158,8 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     },
     {
       mistake: 'LockModule.forRoot(…) in two modules',
+      shows:
+        'LockModule.forRoot was imported 2 times without a name. Import it once, in the root module …',
       make: () => {
         @Module({ imports: [LockModule.forRoot({ store: 'memory' })] })
         class OrdersModule {}
@@ -154,39 +172,70 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'Decorators and keys': [
     {
       mistake: "defineLock('order:<order.id>')",
+      shows: '… the placeholders of a definition must be plain names, such as <orderId> …',
       make: () => defineLock('order:<order.id>'),
     },
     {
       mistake: "@Leader('mailbox', { wait: '5s' })",
+      shows: '… has no option "wait". A candidate waits until it is elected …',
       make: () =>
         Leader('mailbox', { wait: '5s' } as never)({ constructor: LockService }, 'lead', {
           value: () => undefined,
         }),
     },
-    { mistake: '@WithLock', make: () => decorate(WithLock) },
-    { mistake: '@WithLock()', make: () => decorate(withLock()) },
-    { mistake: "@WithLock({ key: 'order' })", make: () => decorate(withLock({ key: 'order' })) },
-    { mistake: "@WithLock('a', 5000)", make: () => decorate(withLock('a', 5_000)) },
+    {
+      mistake: '@WithLock',
+      shows: '… needs parentheses, and a key in them …',
+      make: () => decorate(WithLock),
+    },
+    {
+      mistake: '@WithLock()',
+      shows: '… has no key. Name what to lock …',
+      make: () => decorate(withLock()),
+    },
+    {
+      mistake: "@WithLock({ key: 'order' })",
+      shows: '… needs its key as the first argument …',
+      make: () => decorate(withLock({ key: 'order' })),
+    },
+    {
+      mistake: "@WithLock('a', 5000)",
+      shows: '… takes its options as an object, received 5000. …',
+      make: () => decorate(withLock('a', 5_000)),
+    },
     {
       mistake: "@WithLock('a', { wiat: '5s' })",
+      shows: '… has no option "wiat". Did you mean "wait"? …',
       make: () => decorate(withLock('a', { wiat: '5s' })),
     },
-    { mistake: '@WithLock on a static method', make: () => decorate(withLock('a'), true) },
+    {
+      mistake: '@WithLock on a static method',
+      shows: '@WithLock can only be applied to instance methods …',
+      make: () => decorate(withLock('a'), true),
+    },
     {
       mistake: "@WithLock('order:<orderid>') pay(orderId)",
+      shows: '… pay() has no parameter "orderid": did you mean <orderId>? …',
       make: () => decorate(withLock('order:<orderid>')),
     },
     {
       mistake: "@WithLock('order::orderId') pay(orderId)",
+      shows: '… has ":orderId", which is plain text, so all calls share one lock. Write <orderId>.',
       make: () => decorate(withLock('order::orderId')),
     },
-    { mistake: "@WithLock('order:{orderId}')", make: () => decorate(withLock('order:{orderId}')) },
+    {
+      mistake: "@WithLock('order:{orderId}')",
+      shows: '… contains a brace … Placeholders look like <orderId>.',
+      make: () => decorate(withLock('order:{orderId}')),
+    },
     {
       mistake: "@WithLock('<orderId><orderId>')",
+      shows: '… is ambiguous: two values stand side by side … Put ":" between them.',
       make: () => decorate(withLock('<orderId><orderId>')),
     },
     {
       mistake: "@Post(':id') @WithLock('order:<request.params.idd>')",
+      shows: '… its route has no parameter "idd": did you mean <request.params.id>? …',
       make: () => {
         @Controller('orders')
         class OrdersController {
@@ -201,6 +250,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     },
     {
       mistake: "@WithLock('order:<request.params.id>') with a ParseIntPipe",
+      shows: '… which is raw. … Write <id>, which is read after the pipes.',
       make: () => {
         @Controller('orders')
         class OrdersController {
@@ -215,6 +265,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     },
     {
       mistake: "@WithLock('order:<request.params.id>') on a method of a service",
+      shows: '… no request reaches this method. Take the value from a parameter …',
       make: () => {
         @Injectable()
         class OrdersService {
@@ -228,6 +279,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     },
     {
       mistake: "@Post(':id') @WithLock('order:<params.id>') (a warning)",
+      shows: '… This spelling is deprecated. Write "order:<request.params.id>".',
       make: async () => {
         @Controller('orders')
         class OrdersController {
@@ -242,6 +294,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     },
     {
       mistake: '<user.id> without a guard that sets the user (a warning)',
+      shows: '… <user.id> is undefined, because <user> is undefined. …',
       make: async () => {
         @Controller('orders')
         class OrdersController {
@@ -258,6 +311,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     },
     {
       mistake: 'new OrdersService().pay()',
+      shows: '… this object has no LockService, so the method did not run. …',
       make: () => {
         class OrdersService {
           @WithLock('order')
@@ -270,26 +324,46 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     },
   ],
   Calls: [
-    { mistake: "locks.acquire('order:42', 5000)", make: () => call('acquire', 'order:42', 5_000) },
+    {
+      mistake: "locks.acquire('order:42', 5000)",
+      shows: 'acquire() takes its options as an object, received 5000. …',
+      make: () => call('acquire', 'order:42', 5_000),
+    },
     {
       mistake: "locks.acquire('order:42', { timeout: 5000 })",
+      shows: 'acquire() has no option "timeout". Give "wait" …',
       make: () => call('acquire', 'order:42', { timeout: 5_000 }),
     },
-    { mistake: 'locks.acquire(undefined)', make: () => call('acquire', undefined) },
-    { mistake: "locks.acquire('order:{42}')", make: () => call('acquire', 'order:{42}') },
-    { mistake: "locks.run('order:42')", make: () => call('run', 'order:42') },
+    {
+      mistake: 'locks.acquire(undefined)',
+      shows: 'A lock key must be a non-empty string …',
+      make: () => call('acquire', undefined),
+    },
+    {
+      mistake: "locks.acquire('order:{42}')",
+      shows: 'The lock key "order:{42}" contains a brace. …',
+      make: () => call('acquire', 'order:{42}'),
+    },
+    {
+      mistake: "locks.run('order:42')",
+      shows: 'run() needs the work as its last argument, a function …',
+      make: () => call('run', 'order:42'),
+    },
     {
       mistake: "locks.run('order:42', work, { ttl: '5s' })",
+      shows: 'run() takes the options before the work …',
       make: () => call('run', 'order:42', () => 1, { ttl: '5s' }),
     },
   ],
   Connection: [
     {
       mistake: 'nobody listens at the address',
+      shows: '… connect ECONNREFUSED 127.0.0.1:6379 …',
       make: () => service({ redis: `redis://127.0.0.1:${nobodysPort}` }).tryAcquire('order:42'),
     },
     {
       mistake: 'rediss:// and a port without TLS',
+      shows: '… the port accepts connections, but not TLS … write redis:// instead of rediss:// …',
       make: () =>
         service({
           redis: redis.url.replace('redis:', 'rediss:'),
@@ -298,6 +372,8 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     },
     {
       mistake: 'a TLS certificate of an authority that Node does not know',
+      shows:
+        '… the TLS certificate is not trusted: name the file of its authority in NODE_EXTRA_CA_CERTS …',
       make: () =>
         service({
           redis: `rediss://127.0.0.1:${(untrusted.address() as AddressInfo).port}`,
@@ -305,16 +381,20 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     },
     {
       mistake: 'a password is missing',
+      shows: '… NOAUTH …',
       make: () => service({ redis: guarded.url }).tryAcquire('order:42'),
     },
     {
       mistake: 'a database that the server does not have',
+      shows: '… cannot use database 99: ERR DB index is out of range. …',
       make: () => service({ redis: `${redis.url}/99` }).tryAcquire('order:42'),
     },
   ],
   'At run time': [
     {
       mistake: 'a lock of acquire() is asked for again before it is released',
+      shows:
+        '… held for 12 ms in this same process … If acquire() took it and it was forgotten, release it in a finally block.',
       make: async () => {
         const locks = service();
         await locks.acquire('order:42');
@@ -323,6 +403,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     },
     {
       mistake: "acquire('order:42') inside run('order:42')",
+      shows: '… use run(), which shares the lock of the outer call …',
       make: () => {
         const locks = service();
         return locks.run('order:42', () => locks.acquire('order:42'));
@@ -330,6 +411,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     },
     {
       mistake: 'another process holds the lock',
+      shows: '… held by another owner for up to 30000 ms more. …',
       make: async () => {
         const store = new MemoryLockStore();
         await service({ store: storeOption(store) }).acquire('order:42');
@@ -338,6 +420,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     },
     {
       mistake: "run(['a', 'b']) inside run('a')",
+      shows: '… inside a section that holds only "a". … acquire all of them in the outer call.',
       make: () => {
         const locks = service();
         return locks.run('a', () => locks.run(['a', 'b'], () => 1));
@@ -345,6 +428,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     },
     {
       mistake: "runOnce('a') inside run('a')",
+      shows: '… inside a section that holds it: waiting would never end.',
       make: () => {
         const locks = service();
         return locks.run('a', () => locks.runOnce('a', () => 1));
@@ -352,12 +436,15 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     },
     {
       mistake: "locks.assertHeld('order:42') where nothing holds it",
+      shows: '… was expected to be held … Is an await missing in its work?',
       make: () => {
         service().assertHeld('order:42');
       },
     },
     {
       mistake: "run('order:42') inside run('order:42', { mode: 'shared' })",
+      shows:
+        "… requested as 'exclusive' inside a section that holds it as 'shared' … Request the mode that you need in the outer call.",
       make: () => {
         const locks = service();
         return locks.run('order:42', { mode: 'shared' }, () => locks.run('order:42', () => 1));
@@ -365,6 +452,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     },
     {
       mistake: 'the text of a detached lock is attached twice',
+      shows: '… another process attached it already, and holds it …',
       make: async () => {
         const locks = service();
         const text = await (await locks.acquire('order:42')).detach();
@@ -374,6 +462,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     },
     {
       mistake: 'the text of a detached lock is cut off',
+      shows: '… not the text of a detached lock …',
       make: async () => {
         const locks = service();
         const text = await (await locks.acquire('order:42')).detach();
@@ -382,6 +471,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     },
     {
       mistake: 'a lock is detached with one keyPrefix, and attached with another',
+      shows: '… was detached where locks are kept in another place …',
       make: async () => {
         const lock = await service({ redis: redis.url, keyPrefix: 'a:' }).acquire('order:42');
         await service({ redis: redis.url, keyPrefix: 'b:' }).attach(await lock.detach());
@@ -389,16 +479,19 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     },
     {
       mistake: "lock.detach() inside run('order:42') (JavaScript)",
+      shows: '… cannot be detached … Take it with acquire() …',
       make: () => service().run('order:42', (lock) => (lock as unknown as DetachableLock).detach()),
     },
     {
       mistake: "locks.on('aquired', …)",
+      shows: 'There is no event "aquired". …',
       make: () => service().on('aquired' as 'acquired', () => undefined),
     },
   ],
   'Shutdown and tests': [
     {
       mistake: 'a lock of acquire() that is never released (a warning)',
+      shows: 'The shutdown ends 1 lock not released yet …',
       make: () =>
         warningsDuring(async () => {
           const locks = service();
@@ -408,6 +501,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     },
     {
       mistake: 'a call after the shutdown',
+      shows: '… shutting down and grants no more locks.',
       make: async () => {
         const locks = service();
         await locks.shutdown(0);
@@ -416,6 +510,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     },
     {
       mistake: "testLocks.lose('order:42') before the code under test has locked it",
+      shows: '… not held by the code under test …',
       make: () => createTestLocks().testLocks.lose('order:42'),
     },
   ],
@@ -427,7 +522,7 @@ const steady = (text: string): string =>
     .replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:6379')
     .replaceAll(/(held for|after waiting) \d+ ms/g, '$1 12 ms')
     // Servers word it in different ways.
-    .replaceAll(/NOAUTH .*?(?=\)\. Nothing)/g, 'NOAUTH …')
+    .replaceAll(/NOAUTH .*?(?=\)\. No work)/g, 'NOAUTH …')
     .replaceAll(/up to (29|30)\d{3} ms/g, 'up to 30000 ms')
     .replaceAll(
       /acquired at .+?(?=[),] and|\)\. |: use run)/g,
@@ -445,6 +540,21 @@ async function printed({ make }: Mistake): Promise<string> {
   } catch (error) {
     return steady(error instanceof LockError ? error.detail : (error as Error).message);
   }
+}
+
+/** Whether a text has the parts between `…` in their order, and begins and ends as they do. */
+function isPartOf(text: string, shown: string): boolean {
+  const parts = shown
+    .split('…')
+    .map((part) => part.trim().replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`));
+  return new RegExp(`^${parts.join('.*')}$`).test(text);
+}
+
+async function expectIn(path: string, content: string, parser: string): Promise<void> {
+  const options = { ...(await prettier.resolveConfig(path)), parser };
+  const text = await prettier.format(content, options);
+  if (process.env.UPDATE_DOCS === '1') await writeFile(path, text);
+  expect(await readFile(path, 'utf8')).toBe(text);
 }
 
 describe('docs/errors.md', () => {
@@ -471,15 +581,27 @@ describe('docs/errors.md', () => {
     const present = await readFile(PAGE, 'utf8');
     const [byHand = ''] = present.split(MARKER);
     const page = [`${byHand}${MARKER}`];
+    const texts: Record<string, string> = {};
     for (const [topic, mistakes] of Object.entries(MISTAKES)) {
-      page.push('', `### ${topic}`, '', '| mistake | text |', '| --- | --- |');
-      for (const mistake of mistakes)
-        page.push(`| ${code(mistake.mistake)} | ${code(await printed(mistake))} |`);
+      page.push('', `### ${topic}`, '', '| mistake | message |', '| --- | --- |');
+      for (const each of mistakes) {
+        texts[each.mistake] = await printed(each);
+        page.push(`| ${code(each.mistake)} | ${code(each.shows)} |`);
+      }
     }
-    page.push('', 'Next: [Guarantees](guarantees.md).');
-    const options = { ...(await prettier.resolveConfig(PAGE)), parser: 'markdown' };
-    const text = await prettier.format(`${page.join('\n')}\n`, options);
-    if (process.env.UPDATE_DOCS === '1') await writeFile(PAGE, text);
-    expect(await readFile(PAGE, 'utf8')).toBe(text);
+    page.push('', 'Next: [Runbook](operations.md), [Guarantees](guarantees.md).');
+    const all = Object.values(MISTAKES).flat();
+    expect(all.filter(({ mistake, shows }) => !isPartOf(texts[mistake] ?? '', shows))).toEqual([]);
+    await expectIn(PRINTED, JSON.stringify(texts), 'json');
+    await expectIn(PAGE, `${page.join('\n')}\n`, 'markdown');
+  });
+
+  it('has no part that a message does not have', () => {
+    const text = 'Option "wait" is wrong. Give "5s".';
+    expect(isPartOf(text, '… is wrong. …')).toBe(true);
+    expect(isPartOf(text, 'Option … Give "5s".')).toBe(true);
+    expect(isPartOf(text, 'is wrong. …')).toBe(false);
+    expect(isPartOf(text, '… is wrong.')).toBe(false);
+    expect(isPartOf(text, '… Give … wrong …')).toBe(false);
   });
 });
