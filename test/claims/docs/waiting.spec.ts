@@ -13,8 +13,9 @@ type By = (typeof BY)[number];
 
 const SAID = { wait: '3s' } as const;
 const project = fileURLToPath(new URL('../../../', import.meta.url));
-const page = readFileSync(`${project}docs/options.md`, 'utf8');
-const [, table = ''] = /<!-- waits -->\n\n((?:\|.*\n)+)/.exec(page) ?? [];
+const page = readFileSync(`${project}docs/waiting.md`, 'utf8');
+const TABLE = /<!-- waits -->\n\n((?:\|.*\n)+)/;
+const [, table = ''] = TABLE.exec(page) ?? [];
 const rows = table
   .trimEnd()
   .split('\n')
@@ -100,7 +101,7 @@ describe('how long calls wait', () => {
       .flatMap((name) => {
         const text = readFileSync(project + name, 'utf8')
           .replaceAll(said, '')
-          .replace(table, '');
+          .replace(TABLE, '');
         return Array.from(text.matchAll(/^.*without `wait`.*$/gim), ([line]) => `${name}: ${line}`);
       });
     expect(other).toEqual([]);
@@ -120,6 +121,22 @@ describe('how long calls wait', () => {
         by: BY.filter((each) => by.includes(each)),
       });
     }
+  });
+});
+
+describe('the picture of a wait', () => {
+  const [, alt = '', name = ''] = /!\[([^\]]*)\]\(([^)]+)\)/.exec(page) ?? [];
+  const picture = readFileSync(`${project}docs/${name}`, 'utf8');
+
+  it('has a text for those who do not see it', () => {
+    expect(alt.split(' ').length).toBeGreaterThan(20);
+    expect(picture).toMatch(/<svg [^>]*role="img" aria-labelledby="title desc"/);
+    expect(picture).toMatch(/<title id="title">.+<\/title>\n<desc id="desc">.+<\/desc>/);
+  });
+
+  it('has colours for dark pages, runs no script and loads nothing', () => {
+    expect(picture).toContain('@media (prefers-color-scheme: dark)');
+    expect(picture).not.toMatch(/<script|<foreignObject|\son\w+=|href=|url\(|@import/i);
   });
 });
 
