@@ -15,7 +15,9 @@ const WIDE = '---\naside: false\n---\n\n';
 /** Where the site shows a file of the project, and undefined if it does not. */
 const addressOf = (path) => {
   if (path === 'CHANGELOG.md') return '/changelog.md';
-  return /^docs\/(?:internals\/)?[^/]+\.md$/.test(path) ? path.slice('docs'.length) : undefined;
+  return /^docs\/(?:internals\/)?[^/]+\.(?:md|svg)$/.test(path)
+    ? path.slice('docs'.length)
+    : undefined;
 };
 
 /** Links are relative to the file, as GitHub wants them. A file that the site does not show is linked in the repository. */
@@ -44,6 +46,8 @@ for (const folder of ['public/', 'internals/'])
   mkdirSync(new URL(folder, pages), { recursive: true });
 for (const name of readdirSync(new URL('docs/', project), { recursive: true })) {
   if (name.endsWith('.md')) show(`docs/${name}`, name);
+  if (name.endsWith('.svg'))
+    cpSync(new URL(`docs/${name}`, project), new URL(`public/${name}`, pages));
 }
 show('CHANGELOG.md', 'changelog.md');
 for (const [from, to] of Object.entries(redirects))
