@@ -23,7 +23,8 @@ export const LEAD = {
 
 const CALLBACKS = {
   /**
-   * Called with the term when this instance is elected. The instance stays the leader after the function has returned;
+   * Called with the term when this instance is elected. The instance stays the leader after the function has returned.
+   *
    * `signal` aborts when the term is over. If the function throws, the instance steps down, and is a candidate again
    * later.
    */

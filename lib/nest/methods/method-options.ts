@@ -177,15 +177,18 @@ export interface RunOnceMethodOptions
 
 const JOB = {
   /**
-   * The shortest time for which the key stays taken after a run began, even if the run is shorter: longer than any process
-   * is late. `lockAtLeastFor` of ShedLock.
+   * For how long the key stays taken after a run began, even if the run is shorter. Choose more than any process is late.
+   *
+   * ShedLock calls this option `lockAtLeastFor`.
    *
    * @defaultValue with `@Cron` the time between two runs, from 1 min to 10 min; with `@Interval` nine tenths of it
    */
   atLeast: optional(wholeDurationOrZero),
   /**
-   * The longest time that a run may hold the lock. After it, the lock is lost: its `signal` aborts, and the call rejects
-   * with `LockLostError`. `lockAtMostFor` of ShedLock.
+   * The longest time that a run may hold the lock. After that, the `signal` aborts, and the call rejects with
+   * `LockLostError`.
+   *
+   * ShedLock calls this option `lockAtMostFor`.
    *
    * @defaultValue with `@Cron` the time between two runs, at least 1 min; otherwise no limit
    */
