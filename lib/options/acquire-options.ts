@@ -25,7 +25,9 @@ import { OTHER_WORDS, type Kind } from './unknown-option.js';
 /** Options of every lease. */
 export const LEASE = {
   /**
-   * How long the lease lasts unless it is renewed. If a process dies, its keys stay taken for that long. At least 50 ms.
+   * How long the lease lasts unless it is renewed. If a process dies, its keys stay taken for that long.
+   *
+   * The shortest TTL is 50 ms.
    *
    * @defaultValue the module's
    */
@@ -37,8 +39,9 @@ export const LEASE = {
    */
   autoExtend: optional(flag),
   /**
-   * The longest time that the lock may be held, renewals included. It protects from work that hangs: when the time is
-   * over, the lock is lost and released.
+   * The longest time that the lock may be held, renewals included. Then the lock is lost and released.
+   *
+   * This protects from work that hangs.
    *
    * @defaultValue no limit
    */
@@ -48,16 +51,18 @@ export const LEASE = {
 /** Options of how other callers see a lock. */
 export const HOLD = {
   /**
-   * `'exclusive'`: no other caller holds the keys. `'shared'`: all callers with this mode hold the keys together. An
-   * exclusive caller waits until they are done, and later callers wait behind it. Over several masters: `'exclusive'` only.
+   * `'exclusive'`: no other caller holds the keys. `'shared'`: all callers with this mode hold the keys together.
+   *
+   * An exclusive caller waits until the shared holders are done, and later callers wait behind it. Over several masters:
+   * `'exclusive'` only.
    *
    * @defaultValue `'exclusive'`
    */
   mode: optional(oneOf('exclusive', 'shared')),
   /**
-   * How many callers may hold the keys at once, each with a lease of its own. A whole number from 1. Not available
-   * together with `mode`, or with several masters.
+   * How many callers may hold the keys at once.
    *
+   * Each caller has a lease of its own. A whole number from 1. Not available together with `mode`, or with several masters.
    * If a holder dies, its place is free after its TTL. All callers should use the same number. Each call is compared
    * with its own number, unless `setLimit` of a limiter has set one for all.
    */
@@ -74,7 +79,9 @@ export const HOLD = {
   minHold: withDefault(wholeDurationOrZero, 0),
   /**
    * When the keys become free. `'when-done'`: as soon as the lock is released. `'on-expiry'`: one `ttl` after the
-   * release, even if the work failed. The work then runs at most once in that time.
+   * release, even if the work failed.
+   *
+   * With `'on-expiry'`, the work runs at most once in that time.
    *
    * @defaultValue `'when-done'`
    */
@@ -106,8 +113,9 @@ export const NESTING = {
 /** Options of a call that may replace the holder. */
 export const REPLACEMENT = {
   /**
-   * With `onLocked: 'replace'`: for how long the work of the holder may continue after its `signal` has aborted. Then the key
-   * is taken by force. 0 does not wait for it.
+   * For how long the work of the holder may continue after its `signal` has aborted. Then the key is taken by force.
+   *
+   * Only with `onLocked: 'replace'`. 0 does not wait for the work of the holder.
    *
    * @defaultValue 1 s
    */
@@ -123,7 +131,11 @@ const ACQUIRE = {
    * @defaultValue the module's, or else 10 s
    */
   wait: optional(wait),
-  /** Aborts the wait: the call then rejects with the reason of the signal. It does not affect a lock that is granted. */
+  /**
+   * Aborts the wait: the call then rejects with the reason of the signal.
+   *
+   * The signal does not affect a lock that is granted.
+   */
   signal: optional(abortSignal),
   /**
    * What the call does when another caller holds the key. `'throw'`: it waits for `wait`, and then rejects with

@@ -142,8 +142,9 @@ const MODULE = {
   redis: optional(redisLocations),
   /**
    * `async () => ({ username, password })`: what to log in with, for passwords that change and for tokens that expire.
-   * Called before each connection, also before a new one replaces one that broke. It has 10 s. If it fails, it is called
-   * again.
+   *
+   * The function is called before each connection, also before a new one replaces one that broke. It has 10 s. If it
+   * fails, it is called again.
    *
    * Without it, each connection uses what the `redis` option says at that moment: the current `options` of your
    * client.
@@ -155,26 +156,32 @@ const MODULE = {
     ),
   ),
   /**
-   * `'memory'`: locks inside this process, for development and unit tests. With `NODE_ENV` `production`, the log and the
-   * health check warn of it. Or a `LockDriver`: exclusive locks in a database of yours, without fencing tokens.
+   * `'memory'`: locks inside this process, for development and unit tests. Or a `LockDriver`: locks in a database of yours.
+   *
+   * With `NODE_ENV` `production`, the log and the health check warn of `'memory'`. A driver has exclusive locks only,
+   * without fencing tokens.
    */
   store: optional(lockStore),
   /**
-   * The prefix of every key in Redis. The `keyPrefix` of your client, if any, is put before it. Applications
-   * with the same Redis database and prefix share their locks.
+   * The prefix of every key in Redis. Applications with the same Redis database and prefix share their locks.
+   *
+   * The `keyPrefix` of your client, if any, is put before it.
    *
    * @defaultValue `'lock:'`
    */
   keyPrefix: withDefault(keyPrefix, 'lock:'),
   /**
-   * How long a lease lasts unless it is renewed. If a holder dies, its key stays taken for that long. At least 50 ms.
+   * How long a lease lasts unless it is renewed. If a holder dies, its key stays taken for that long.
+   *
+   * The shortest TTL is 50 ms.
    *
    * @defaultValue 30 s
    */
   ttl: withDefault(ttl, '30s'),
   /**
-   * How long decorated methods and calls by hand wait for a lock; 0 does not wait, `'forever'` has no limit. `tryRun` and
-   * `tryAcquire` never wait.
+   * How long decorated methods and calls by hand wait for a lock; 0 does not wait, `'forever'` has no limit.
+   *
+   * `tryRun` and `tryAcquire` never wait.
    *
    * @defaultValue a method with `@WithLock` does not wait, and calls by hand wait 10 s
    */
@@ -192,9 +199,9 @@ const MODULE = {
    */
   clockDrift: withDefault(clockDrift, 0.01),
   /**
-   * How long Holdfast waits for the answer to one request to one Redis; never longer than the TTL of the lock.
+   * How long Holdfast waits for the answer to one request to one Redis.
    *
-   * Over several masters, requests do without those that do not reply in this time, and do not wait for them again until
+   * A request never waits longer than the TTL of its lock. Over several masters, requests do without those that do not reply in this time, and do not wait for them again until
    * they have replied. While the event loop is blocked, no reply can be read: a block uses up a quarter of this time at
    * most.
    *
@@ -202,31 +209,35 @@ const MODULE = {
    */
   nodeTimeout: withDefault(timerDuration({ atLeastMs: 1 }), '1s'),
   /**
-   * For how long Redis keeps the last fencing token of a key after its lease. Until then, tokens of the key grow even if
-   * the clock of the server is set back.
+   * For how long Redis keeps the last fencing token of a key after its lease.
+   *
+   * Until then, tokens of the key grow even if the clock of the server is set back.
    *
    * @defaultValue 10 min
    */
   fencingTokenRetention: withDefault(wholeDurationOrZero, '10min'),
   /**
-   * `{ maxTtl }`: if a server may have forgotten locks, it grants no new ones for `maxTtl`. Then all forgotten locks are
-   * over. This concerns a server that was restarted, emptied, or replaced by a replica. Not available on a Cluster.
+   * `{ maxTtl }`: if a server may have forgotten locks, it grants no new ones for `maxTtl`.
+   *
+   * Then all forgotten locks are over. This concerns a server that was restarted, emptied, or replaced by a replica. Not
+   * available on a Cluster.
    *
    * These are Redlock's "delayed restarts", done by the servers themselves. Each server must allow INFO and must not
    * evict keys.
    */
   restartGuard: optional(group(RESTART_GUARD, `an object such as { maxTtl: '1m' }`)),
   /**
-   * `{ ack, timeout }`: for one Redis with replicas (Sentinel, Cluster). A lock is granted or renewed only when `ack`
-   * replicas have it, too. It then survives a fail-over to one of them. Costs a round trip to the replicas.
+   * `{ ack, timeout }`: a lock is granted or renewed only when `ack` replicas have it, too.
+   *
+   * For one Redis with replicas (Sentinel, Cluster). A lock then survives a fail-over to one of them. This costs a round
+   * trip to the replicas.
    */
   replicas: optional(group(REPLICAS, `an object such as { ack: 1, timeout: '50ms' }`)),
   /**
-   * For how long callers of one process that wait for the same keys may pass the lock to each other: at most for
-   * `tenure`. While another process waits, at most `turns` times or for 2 ms, whichever is longer. `false`: each
-   * caller acquires the lock itself.
+   * How callers of one process that wait for the same keys pass the lock to each other: at most for `tenure`, and at most
+   * `turns` times while another process waits. `false`: each caller acquires the lock itself.
    *
-   * Passing a lock on needs no request to Redis. Each caller has a lock and a larger fencing token of its own.
+   * While another process waits, `turns` are not counted in the first 2 ms, unless it is 1. Passing a lock on needs no request to Redis. Each caller has a lock and a larger fencing token of its own.
    * Afterwards the lease is released, and other processes that wait get the keys.
    *
    * @defaultValue `{ turns: 16, tenure: '20ms' }`
@@ -239,27 +250,29 @@ const MODULE = {
    */
   shutdownTimeout: withDefault(timerDuration(LONG_ENOUGH_OR_ZERO), '10s'),
   /**
-   * What happens to a lock of `acquire` that your code has forgotten: it was never released, and its object and its
-   * `signal` were garbage collected. `'release'` releases it, emits `lost`, and logs where it was acquired, at most ten
-   * times a minute. `'keep'` renews the lock until the process ends.
+   * What happens to a lock of `acquire` that your code has forgotten. `'release'` releases it, and logs where it was
+   * acquired. `'keep'` renews it until the process ends.
+   *
+   * A lock is forgotten if it was never released, and its object and its `signal` were garbage collected. `'release'` also
+   * emits `lost`, and logs at most ten times a minute.
    *
    * @defaultValue `'release'`; with `NODE_ENV` `production` or `test` `'keep'`
    */
   forgottenLocks: optional(oneOf('release', 'keep')),
   /**
-   * What this instance publishes about itself in Redis: `{ application, version }`, host and process id. Operators then
-   * see which instance holds a lock. It is written at start-up and every 5 s. `false`: nothing is written, and operators
+   * What this instance publishes about itself in Redis: `{ application, version }`, host and process id. `false`: nothing.
+   *
+   * Operators then see which instance holds a lock. The record is written at start-up and every 5 s. With `false`, operators
    * cannot ask the instance.
    *
    * @defaultValue from the environment of `npm`
    */
   instance: withDefault(instance, {}),
   /**
-   * The HTTP responses of lock errors. `exposeKeys: true` adds `keys` to the bodies. `body: (error, body) => body`
-   * changes the body and, by its `statusCode`, the status. `retryAfter: 'lease'` sends what is left of the lease as
-   * `Retry-After`, in place of an estimate.
+   * The responses of lock errors. `exposeKeys: true` adds `keys` to the bodies. `body: (error, body) => body` changes the
+   * body and, by its `statusCode`, the status.
    *
-   * The estimate is what sections of the key template took lately in this process, at most what is left of the lease.
+   * `retryAfter: 'lease'` sends what is left of the lease as `Retry-After`, in place of an estimate. The estimate is what sections of the key template took lately in this process, at most what is left of the lease.
    */
   errors: withDefault(group(ERRORS, 'an object { exposeKeys?, body?, retryAfter? }'), {}),
 };

@@ -57,8 +57,9 @@ export const SERVICE = {
 
 const WAIT = {
   /**
-   * How long a call waits in line for the lock; 0 does not wait. `'forever'` waits until the lock is granted, the client
-   * disconnects or the service shuts down.
+   * How long a call waits in line for the lock; 0 does not wait, `'forever'` has no limit.
+   *
+   * With `'forever'`, the wait ends when the lock is granted, the client disconnects or the service shuts down.
    *
    * @defaultValue the module's, or else 0
    */
@@ -88,10 +89,9 @@ const RESULT = {
     'throw',
   ),
   /**
-   * What the method returns: `'promise'`, which includes `async *` methods, `'observable'` or `'iterable'`. The lock is
-   * held to the end of a stream.
+   * What the method returns: `'promise'`, which includes `async *` methods, `'observable'` or `'iterable'`.
    *
-   * Unsubscribing from an Observable releases the lock. A promise behind the Observable then continues without the
+   * The lock is held to the end of a stream. Unsubscribing from an Observable releases the lock. A promise behind the Observable then continues without the
    * lock: use an async method.
    *
    * In a handler, the lock is released when the source ends, even if a timeout or the client has unsubscribed. Endless
@@ -110,10 +110,9 @@ const isPlaces = (given: unknown): boolean =>
 
 const PLACES = {
   /**
-   * How many places of the `limit` a call takes. A whole number from 1 to `limit`, or a function of the method's arguments
-   * that returns such a number; only together with `limit`.
+   * How many places of the `limit` a call takes: a number, or a function of the method's arguments that returns a number.
    *
-   * The call gets all of its places or none, with one lease and one fencing token. Calls that want fewer places do not
+   * The number is whole, from 1 to `limit`. The option is only for calls with a `limit`. The call gets all of its places or none, with one lease and one fencing token. Calls that want fewer places do not
    * overtake it.
    *
    * @defaultValue 1
