@@ -51,20 +51,20 @@ export const LEASE = {
 /** Options of how other callers see a lock. */
 export const HOLD = {
   /**
-   * `'exclusive'`: no other caller holds the keys. `'shared'`: all callers with this mode hold the keys together.
+   * `'exclusive'`: no other caller holds the keys. `'shared'`: all callers with this mode hold the keys together. Over
+   * several masters: `'exclusive'` only.
    *
-   * An exclusive caller waits until the shared holders are done, and later callers wait behind it. Over several masters:
-   * `'exclusive'` only.
+   * An exclusive caller waits until the shared holders are done, and later callers wait behind it.
    *
    * @defaultValue `'exclusive'`
    */
   mode: optional(oneOf('exclusive', 'shared')),
   /**
-   * How many callers may hold the keys at once.
+   * How many callers may hold the keys at once. Not available together with `mode`, or with several masters.
    *
-   * Each caller has a lease of its own. A whole number from 1. Not available together with `mode`, or with several masters.
-   * If a holder dies, its place is free after its TTL. All callers should use the same number. Each call is compared
-   * with its own number, unless `setLimit` of a limiter has set one for all.
+   * Each caller has a lease of its own. The limit is a whole number from 1. If a holder dies, its place is free after its
+   * TTL. All callers should use the same number. Each call is compared with its own number, unless `setLimit` of a
+   * limiter has set one for all.
    */
   limit: optional(count()),
   /**
@@ -141,8 +141,8 @@ const ACQUIRE = {
    * What the call does when another caller holds the key. `'throw'`: it waits for `wait`, and then rejects with
    * `LockNotAcquiredError`. `'replace'`: the newest call wins, and the `signal` of the holder aborts.
    *
-   * With `'replace'`, the call of the holder rejects with `LockLostError` (`reason: 'replaced'`), and this call has the key when
-   * the work of the holder has ended. For one exclusive key on one Redis.
+   * With `'replace'`, the call of the holder rejects with `LockLostError` (`reason: 'replaced'`), and this call has the
+   * key when the work of the holder has ended. For one exclusive key on one Redis.
    *
    * @defaultValue `'throw'`
    */

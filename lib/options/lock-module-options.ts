@@ -93,9 +93,10 @@ const ERRORS = {
     ),
   ),
   /**
-   * When a client that was refused a lock is to try again, in `Retry-After` and its like. `'estimate'`: after the time that
-   * sections of this key template, or decorated method, took lately in this process (a decaying 95th percentile), at most
-   * what is left of the lease. `'lease'`: after what is left of the lease, which also counts until a section has ended.
+   * When a client that was refused a lock is to try again, in `Retry-After` and its like. `'estimate'`: after the time
+   * that sections of this key template, or decorated method, took lately in this process (a decaying 95th percentile),
+   * at most what is left of the lease. `'lease'`: after what is left of the lease, which also counts until a section has
+   * ended.
    *
    * @defaultValue `'estimate'`
    */
@@ -129,8 +130,8 @@ const instance: Check<false | InstanceOptions, ReturnType<typeof facts.resolve> 
 
 const MODULE = {
   /**
-   * Where Redis is: a URL, ioredis options (Sentinel too), a client of ioredis, iovalkey, node-redis or valkey-glide, or a
-   * list of independent masters. `redis` or `store` is required.
+   * Where Redis is: a URL, ioredis options (Sentinel too), a client of ioredis, iovalkey, node-redis or valkey-glide, or
+   * a list of independent masters. `redis` or `store` is required.
    *
    * Holdfast reads only the address and the credentials of a client. It opens its own connections and does not use
    * yours. Locks are kept in the database of the URL or the options, or in the one that the client has selected when you
@@ -156,7 +157,8 @@ const MODULE = {
     ),
   ),
   /**
-   * `'memory'`: locks inside this process, for development and unit tests. Or a `LockDriver`: locks in a database of yours.
+   * `'memory'`: locks inside this process, for development and unit tests. Or a `LockDriver`: locks in a database of
+   * yours.
    *
    * With `NODE_ENV` `production`, the log and the health check warn of `'memory'`. A driver has exclusive locks only,
    * without fencing tokens.
@@ -201,9 +203,9 @@ const MODULE = {
   /**
    * How long Holdfast waits for the answer to one request to one Redis.
    *
-   * A request never waits longer than the TTL of its lock. Over several masters, requests do without those that do not reply in this time, and do not wait for them again until
-   * they have replied. While the event loop is blocked, no reply can be read: a block uses up a quarter of this time at
-   * most.
+   * A request never waits longer than the TTL of its lock. Over several masters, requests do without the masters that do
+   * not reply in this time, and do not wait for them again until they have replied. While the event loop is blocked, no
+   * reply can be read: a block uses up a quarter of this time at most.
    *
    * @defaultValue 1 s
    */
@@ -217,10 +219,10 @@ const MODULE = {
    */
   fencingTokenRetention: withDefault(wholeDurationOrZero, '10min'),
   /**
-   * `{ maxTtl }`: if a server may have forgotten locks, it grants no new ones for `maxTtl`.
+   * `{ maxTtl }`: if a server may have forgotten locks, it grants no new ones for `maxTtl`. Not available on a
+   * Cluster.
    *
-   * Then all forgotten locks are over. This concerns a server that was restarted, emptied, or replaced by a replica. Not
-   * available on a Cluster.
+   * Then all forgotten locks are over. This concerns a server that was restarted, emptied, or replaced by a replica.
    *
    * These are Redlock's "delayed restarts", done by the servers themselves. Each server must allow INFO and must not
    * evict keys.
@@ -237,8 +239,9 @@ const MODULE = {
    * How callers of one process that wait for the same keys pass the lock to each other: at most for `tenure`, and at most
    * `turns` times while another process waits. `false`: each caller acquires the lock itself.
    *
-   * While another process waits, `turns` are not counted in the first 2 ms, unless it is 1. Passing a lock on needs no request to Redis. Each caller has a lock and a larger fencing token of its own.
-   * Afterwards the lease is released, and other processes that wait get the keys.
+   * While another process waits, `turns` are not counted in the first 2 ms, unless it is 1. Passing a lock on needs no
+   * request to Redis. Each caller has a lock and a larger fencing token of its own. Afterwards the lease is released,
+   * and other processes that wait get the keys.
    *
    * @defaultValue `{ turns: 16, tenure: '20ms' }`
    */
@@ -253,17 +256,18 @@ const MODULE = {
    * What happens to a lock of `acquire` that your code has forgotten. `'release'` releases it, and logs where it was
    * acquired. `'keep'` renews it until the process ends.
    *
-   * A lock is forgotten if it was never released, and its object and its `signal` were garbage collected. `'release'` also
-   * emits `lost`, and logs at most ten times a minute.
+   * A lock is forgotten if it was never released, and its object and its `signal` were garbage collected. `'release'`
+   * also emits `lost`, and logs at most ten times a minute.
    *
    * @defaultValue `'release'`; with `NODE_ENV` `production` or `test` `'keep'`
    */
   forgottenLocks: optional(oneOf('release', 'keep')),
   /**
-   * What this instance publishes about itself in Redis: `{ application, version }`, host and process id. `false`: nothing.
+   * What this instance publishes about itself in Redis: `{ application, version }`, host and process id. `false`:
+   * nothing.
    *
-   * Operators then see which instance holds a lock. The record is written at start-up and every 5 s. With `false`, operators
-   * cannot ask the instance.
+   * Operators then see which instance holds a lock. The record is written at start-up and every 5 s. With `false`,
+   * operators cannot ask the instance.
    *
    * @defaultValue from the environment of `npm`
    */
@@ -272,7 +276,8 @@ const MODULE = {
    * The responses of lock errors. `exposeKeys: true` adds `keys` to the bodies. `body: (error, body) => body` changes the
    * body and, by its `statusCode`, the status.
    *
-   * `retryAfter: 'lease'` sends what is left of the lease as `Retry-After`, in place of an estimate. The estimate is what sections of the key template took lately in this process, at most what is left of the lease.
+   * `retryAfter: 'lease'` sends what is left of the lease as `Retry-After`, in place of an estimate. The estimate is
+   * what sections of the key template took lately in this process, at most what is left of the lease.
    */
   errors: withDefault(group(ERRORS, 'an object { exposeKeys?, body?, retryAfter? }'), {}),
 };

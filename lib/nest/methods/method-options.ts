@@ -72,12 +72,12 @@ const ANSWERS: readonly unknown[] = ['throw', 'skip', 'replace'];
 const RESULT = {
   /**
    * What a call does if it does not get the lock. `'throw'`: it rejects with `LockNotAcquiredError`. `'skip'`: it
-   * returns `undefined`, or an empty stream. A function: it returns the value of that function. `'replace'`: the newest call
-   * wins, and the `signal` of the holder aborts.
+   * returns `undefined`, or an empty stream. A function: it returns the value of that function. `'replace'`: the newest
+   * call wins, and the `signal` of the holder aborts.
    *
    * The value of a function must fit the method's own result. With `'replace'`, the call of the holder rejects with
-   * `LockLostError` (code `LOCK_REPLACED`), and this call runs when the work of the holder has ended. For one exclusive key on
-   * one Redis.
+   * `LockLostError` (code `LOCK_REPLACED`), and this call runs when the work of the holder has ended. For one exclusive
+   * key on one Redis.
    *
    * @defaultValue `'throw'`
    */
@@ -91,8 +91,8 @@ const RESULT = {
   /**
    * What the method returns: `'promise'`, which includes `async *` methods, `'observable'` or `'iterable'`.
    *
-   * The lock is held to the end of a stream. Unsubscribing from an Observable releases the lock. A promise behind the Observable then continues without the
-   * lock: use an async method.
+   * The lock is held to the end of a stream. Unsubscribing from an Observable releases the lock. A promise behind the
+   * Observable then continues without the lock: use an async method.
    *
    * In a handler, the lock is released when the source ends, even if a timeout or the client has unsubscribed. Endless
    * sources need `maxHold`. In an `@Sse` handler, and over RPC and WebSocket, unsubscribing releases the lock.
@@ -112,8 +112,8 @@ const PLACES = {
   /**
    * How many places of the `limit` a call takes: a number, or a function of the method's arguments that returns a number.
    *
-   * The number is whole, from 1 to `limit`. The option is only for calls with a `limit`. The call gets all of its places or none, with one lease and one fencing token. Calls that want fewer places do not
-   * overtake it.
+   * The number is whole, from 1 to `limit`. The option is only for calls with a `limit`. The call gets all of its places
+   * or none, with one lease and one fencing token. Calls that want fewer places do not overtake it.
    *
    * @defaultValue 1
    */
