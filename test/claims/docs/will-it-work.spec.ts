@@ -686,31 +686,26 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
     'a property, such as `pay = async () => { … }`',
   ],
   'a constructor, or a class': ['a constructor', 'a class'],
-  'a Promise or `async *` as the result': ['a Promise', '`async *`'],
-  'a result that is not a Promise': ['a value that is not a Promise'],
-  'above or below `@Get`, `@Post`, `@UseInterceptors`': [
+  'a method that returns a Promise, or `async *`': ['a Promise', '`async *`'],
+  "a method that returns an Observable, with `returns: 'observable'`": [
+    "an Observable, with `returns: 'observable'`",
+  ],
+  "a method that returns another async iterable, with `returns: 'iterable'`": [
+    "another async iterable, with `returns: 'iterable'`",
+  ],
+  'a method that returns an Observable or async iterable, without `returns`': [
+    'an Observable or async iterable, without `returns`',
+  ],
+  'a method that returns no Promise': ['a value that is not a Promise'],
+  '`@WithLock` above or below `@Get`, `@Post`, `@UseInterceptors`': [
     '`@WithLock` above or below `@Get`, `@Post`, …',
     '`@WithLock` above or below `@UseInterceptors`',
   ],
-  'above or below `@Cron`, `@OnEvent`': [
+  '`@WithLock` above or below `@Cron`, `@OnEvent`': [
     '`@WithLock` above or below `@Cron`',
     '`@WithLock` above or below `@OnEvent`',
   ],
-  'above `@Transactional()`, or another wrapper': [
-    '`@WithLock` above `@Transactional()`, or another wrapper',
-  ],
-  'below `@Transactional()`, or another wrapper': [
-    '`@WithLock` below `@Transactional()`, or another wrapper',
-  ],
-  'above a decorator that keeps the function it got': [
-    '`@WithLock` above a decorator that keeps the function it got',
-  ],
-  'below a decorator that keeps the function it got': [
-    '`@WithLock` below a decorator that keeps the function it got',
-  ],
-  'in `applyDecorators`, as `WithLock(key) as MethodDecorator`': [
-    '`@WithLock` in `applyDecorators`',
-  ],
+  '`applyDecorators` with `WithLock(key) as MethodDecorator`': ['`@WithLock` in `applyDecorators`'],
   'an override with `@WithLock`, which may call `super.pay()`': [
     'an override with `@WithLock`',
     'an override with `@WithLock` that calls the decorated `super.pay()`',
