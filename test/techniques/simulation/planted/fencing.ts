@@ -1,6 +1,6 @@
 import type { PlantedBug } from './planted-bug.js';
 
-const GROWS = '**One key.** A later grant has a larger token';
+const GROWS = 'A later grant of a key has a larger token';
 
 export const FENCING: readonly PlantedBug[] = [
   {
@@ -11,6 +11,7 @@ export const FENCING: readonly PlantedBug[] = [
     profile: 'line',
     explanation:
       "The fencing token is the time of the server's clock, even if the last token was larger.",
+    page: 'guarantees.md',
     breaks: GROWS,
   },
   {
@@ -20,8 +21,9 @@ export const FENCING: readonly PlantedBug[] = [
     replace: 'for i = 1, 5, 5 do\n  raise_fence(KEYS[i + 1],',
     profile: 'line',
     explanation: 'For several keys, the acquire script raises only the fence of the first key.',
+    page: 'guarantees.md',
     breaks:
-      'A call with several keys has one token, which is larger than the last token of each of these keys.',
+      'A call with several keys has one token, which is larger than the last token of each key.',
   },
   {
     name: 'token-far-ahead',

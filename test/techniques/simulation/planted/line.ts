@@ -1,7 +1,7 @@
 import type { PlantedBug } from './planted-bug.js';
 
 const EXCLUSION = 'A key has at most one holder at a time';
-const FIFO = 'first come, first served, over all processes';
+const FIFO = 'get the lock in the order in which they came, over all processes';
 const EARLIER = 'A call that waits for several keys holds some of them only briefly.';
 const NO_NEED =
   'The line itself can be lost (`FLUSHALL`, eviction, `DEL` of its key in Redis). A caller in that line then waits for at most 5 s although the key is free.';
@@ -14,6 +14,7 @@ export const LINE: readonly PlantedBug[] = [
     replace: "if line == 'cluster' then\n  for i = 1, #KEYS, 5 do pcall(grant_next,",
     profile: 'line',
     explanation: 'A release does not give the key to the first process in line.',
+    page: 'guarantees.md',
     breaks: FIFO,
   },
   {
@@ -23,7 +24,8 @@ export const LINE: readonly PlantedBug[] = [
     replace: 'asked[channel] = true',
     profile: 'line',
     explanation: 'A process that died in line still gets claims.',
-    breaks: '**A process that dies in line** costs nothing: it is skipped.',
+    page: 'guarantees.md',
+    breaks: '**A process that dies in line** delays no other caller.',
   },
   {
     name: 'place-lost-on-asking-again',
@@ -32,6 +34,7 @@ export const LINE: readonly PlantedBug[] = [
     replace: "redis.pcall('ZADD', queue, text(now), member)",
     profile: 'line',
     explanation: 'A caller that asks again goes to the end of the line.',
+    page: 'guarantees.md',
     breaks: FIFO,
   },
   {
@@ -51,6 +54,7 @@ export const LINE: readonly PlantedBug[] = [
     replace: '',
     profile: 'line',
     explanation: 'A caller that finds a key free does not give it to the first process in line.',
+    page: 'guarantees.md',
     breaks: FIFO,
   },
   {
@@ -74,8 +78,9 @@ export const LINE: readonly PlantedBug[] = [
     profile: 'modes',
     explanation:
       'The second process in line gets the key together with the first, even if they may not hold it together.',
+    page: 'guarantees.md',
     breaks:
-      'a key has any number of shared holders, and no other. With `limit: n`, a key has at most n holders with that limit, and no shared or exclusive holder.',
+      'a key has any number of readers, and no other holder. With `limit: n`, a key has at most n holders, and no other.',
   },
   {
     name: 'later-key-kept',
@@ -103,6 +108,7 @@ export const LINE: readonly PlantedBug[] = [
     profile: 'line',
     explanation:
       'A caller that has stopped waiting still gets the lock in its turn, and never releases it.',
+    page: 'guarantees.md',
     breaks: '**A request over HTTP** leaves the line when its client disconnects.',
   },
   {
@@ -113,6 +119,7 @@ export const LINE: readonly PlantedBug[] = [
     profile: 'line',
     explanation:
       'When the last caller of a process has stopped waiting, the place of the process stays in line.',
+    page: 'guarantees.md',
     breaks: '**A request over HTTP** leaves the line when its client disconnects.',
   },
   {

@@ -3,7 +3,7 @@ import type { PlantedBug } from './planted-bug.js';
 const PLACES = 'All places in use together are never more than the limit';
 
 const TOGETHER =
-  'a key has any number of shared holders, and no other. With `limit: n`, a key has at most n holders with that limit, and no shared or exclusive holder.';
+  'a key has any number of readers, and no other holder. With `limit: n`, a key has at most n holders, and no other.';
 
 export const MODES: readonly PlantedBug[] = [
   {
@@ -13,6 +13,7 @@ export const MODES: readonly PlantedBug[] = [
     replace: 'local ends = now + ttl',
     profile: 'modes',
     explanation: 'The end of a shared lease is computed in µs, but its TTL is in ms.',
+    page: 'guarantees.md',
     breaks: TOGETHER,
   },
   {
@@ -22,6 +23,7 @@ export const MODES: readonly PlantedBug[] = [
     replace: 'if count + places_of(token) > limit + 1 and',
     profile: 'modes',
     explanation: 'One more caller than the limit gets the key.',
+    page: 'guarantees.md',
     breaks: TOGETHER,
   },
   {
@@ -31,6 +33,7 @@ export const MODES: readonly PlantedBug[] = [
     replace: '',
     profile: 'modes',
     explanation: 'A holder of several places counts as a holder of one place.',
+    page: 'guarantees.md',
     breaks: PLACES,
   },
   {
@@ -51,6 +54,7 @@ export const MODES: readonly PlantedBug[] = [
       "if places_of(token) > 1 then redis.call('ZADD', holders, 'NX', -ends, shadow(token)) end",
     profile: 'modes',
     explanation: 'A renewal prolongs only one of several places, so the others end too early.',
+    page: 'guarantees.md',
     breaks: PLACES,
   },
   {

@@ -1,8 +1,8 @@
 import type { PlantedBug } from './planted-bug.js';
 
-const GROWS = '**One key.** A later grant has a larger token';
+const GROWS = 'A later grant of a key has a larger token';
 const LEASE = 'lib/lease/lease.ts';
-const FIFO = 'first come, first served, over all processes';
+const FIFO = 'get the lock in the order in which they came, over all processes';
 
 /** The scripts of the plain case, the calls that many requests share, and what relies on them. */
 export const PLAIN_CASE: readonly PlantedBug[] = [
@@ -13,6 +13,7 @@ export const PLAIN_CASE: readonly PlantedBug[] = [
     replace: "redis.call('EXISTS', KEYS[i + 3]) == 0",
     profile: 'line',
     explanation: 'The script `take` takes a free key although a process is first in line.',
+    page: 'guarantees.md',
     breaks: FIFO,
   },
   {
@@ -22,6 +23,7 @@ export const PLAIN_CASE: readonly PlantedBug[] = [
     replace: 'and last - fence < 1e15',
     profile: 'line',
     explanation: 'The script `take` grants the clock as a token, even if the fence is ahead of it.',
+    page: 'guarantees.md',
     breaks: GROWS,
   },
   {
@@ -40,6 +42,7 @@ export const PLAIN_CASE: readonly PlantedBug[] = [
     replace: '',
     profile: 'line',
     explanation: 'The script `give` ends a lease although a process waits, and does not wake it.',
+    page: 'guarantees.md',
     breaks: FIFO,
   },
   {
@@ -87,6 +90,7 @@ export const PLAIN_CASE: readonly PlantedBug[] = [
     profile: 'line',
     explanation:
       'Turns have tokens above one that was ahead of the clock, which the store does not know.',
+    page: 'guarantees.md',
     breaks: GROWS,
   },
   {
@@ -96,6 +100,7 @@ export const PLAIN_CASE: readonly PlantedBug[] = [
     replace: "if fence == 0 and not damaged then redis.pcall('SET', fence_key, text(mine),",
     profile: 'line',
     explanation: 'A renewal does not raise the fence to the token of the last turn.',
+    page: 'guarantees.md',
     breaks: GROWS,
   },
   {
@@ -105,6 +110,7 @@ export const PLAIN_CASE: readonly PlantedBug[] = [
     replace: 'return this.#granted.isPlain === true;',
     profile: 'line',
     explanation: 'The release after turns does not raise the fence to the token of the last one.',
+    page: 'guarantees.md',
     breaks: GROWS,
   },
 ];

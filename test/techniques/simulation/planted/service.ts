@@ -18,7 +18,8 @@ export const SERVICE: readonly PlantedBug[] = [
     profile: 'line',
     explanation:
       'A nested call, inside code that already holds its keys, asks the store for another lock.',
-    breaks: '**Nested calls** have the token of the lock that they run under.',
+    page: 'guarantees.md',
+    breaks: 'A nested call has the token of the lock that it runs under.',
   },
   {
     name: 'shutdown-leaves-a-lease',
