@@ -29,6 +29,16 @@ describe('README.md', () => {
     expect(unknown).toEqual([]);
   });
 
+  it('compares libraries in rows that docs/migrating.md has, too', () => {
+    const comparison = readme.split('\n## Beside other libraries\n')[1]?.split('\n## ')[0] ?? '';
+    const rowsIn = (text: string): readonly string[] =>
+      text.replaceAll(/(?<=\|) +| +(?=\|)|-+(?=[-|])/g, '').match(/^\|.*\|$/gm) ?? [];
+    expect(rowsIn(comparison).length).toBeGreaterThan(5);
+    expect(rowsIn(read('docs/migrating.md'))).toEqual(
+      expect.arrayContaining([...rowsIn(comparison)]),
+    );
+  });
+
   it('has the figures of the first page of the site', () => {
     const figures = read('site/landing/index.md').match(/\d[\d,]* ms/g) ?? [];
     expect(figures.length).toBeGreaterThan(1);
