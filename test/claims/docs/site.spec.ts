@@ -48,6 +48,27 @@ describe('a page of docs/', () => {
   });
 });
 
+describe('the pages for users', () => {
+  const pages = readdirSync(`${project}docs`).filter((name) => name.endsWith('.md'));
+
+  it.each(pages)('begin with an example: %s', (page) => {
+    const [beginning = '', ...sections] = read(`docs/${page}`).split(/^## /m);
+    const beginnings = page === 'recipes.md' ? sections : [beginning];
+    expect(beginnings.filter((text) => !/^```\w+$/m.test(text))).toEqual([]);
+  });
+
+  it('are at most twenty, and can be read in two hours', () => {
+    const words = pages.flatMap((page) =>
+      read(`docs/${page}`)
+        .replaceAll(/<!--[^]*?-->/g, '')
+        .split(/\s+/)
+        .filter((word) => /\w/.test(word)),
+    );
+    expect(pages.length).toBeLessThanOrEqual(20);
+    expect(words.length).toBeLessThanOrEqual(30_000);
+  });
+});
+
 describe('a page of the site that has moved', () => {
   const isPage = (name: string): boolean => existsSync(`${project}docs/${name}.md`);
 
