@@ -8,7 +8,7 @@
  *   servers or more than 4 s of a processor for one subject), and what has more to do when it has the time (test/support/soak.ts), at its
  *   whole length
  * - `hostile`: what is tried with random inputs (test/support/cases.ts), the model of Redis too, with a million of each
- * - `samples`: the programs of `sample/`
+ * - `samples`: the programs of `sample/`, and what needs PostgreSQL
  * - `browser`: what needs a browser (`test/board/browser/`)
  * - `site`: what needs a browser and the documentation site (`test/claims/site/`)
  * - `all`: every spec, for `npm test -- test/queue`
@@ -20,7 +20,7 @@ import { fileURLToPath } from 'node:url';
 const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)));
 const SPEC = /\.spec\.ts$/;
 const NOT_OURS = /^claims\/apps\/templates\//;
-const SAMPLE = /^test\/claims\/sample\//;
+const SAMPLE = /^test\/claims\/(sample\/|patterns\/transactions\.)/;
 const BROWSER = /^test\/board\/browser\//;
 const SITE = /^test\/claims\/site\//;
 const LONG =

@@ -1,7 +1,16 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { Controller, Get, Inject, Injectable, Logger, Query } from '@nestjs/common';
+import {
+  Controller,
+  Get,
+  Inject,
+  Injectable,
+  Logger,
+  Query,
+  type ExecutionContext,
+  type INestApplication,
+} from '@nestjs/common';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { LockLostError, LockNotAcquiredError, LockService, WithLock } from 'nestjs-holdfast';
 import { WebSocket, WebSocketServer } from 'ws';
@@ -9,7 +18,13 @@ import { closeHttpApps, startHttpApp, type HttpApp } from '../../nest/http-app.j
 import { ChildScript } from '../../support/child-script.js';
 import { deferred, eventually } from '../../support/eventually.js';
 import { RedisServer } from '../../support/redis-server.js';
+import { SearchController, SearchEngine } from './recipes.js';
 import { Services } from './services.js';
+
+interface Request {
+  readonly query: { readonly user: string };
+  user?: { readonly id: string };
+}
 
 let server: RedisServer;
 const services = new Services();
@@ -42,15 +57,10 @@ describe.each([['Express'], ['Fastify']] as const)(
     const began: string[] = [];
     const stopped: string[] = [];
 
-    @Controller()
-    class SearchController {
-      constructor(@Inject(LockService) private readonly locks: LockService) {}
-
-      @Get('search')
-      @WithLock('search:<request.query.user>', { onLocked: 'replace' })
-      async search(@Query('q') text: string): Promise<string[]> {
+    @Injectable()
+    class Waiting extends SearchEngine {
+      async find(text: string, { signal }: { signal: AbortSignal | undefined }): Promise<string[]> {
         began.push(text);
-        const signal = this.locks.current()?.signal;
         if (text !== 'holdfast' && signal !== undefined) {
           await aborted(signal);
           stopped.push(text);
@@ -59,12 +69,26 @@ describe.each([['Express'], ['Fastify']] as const)(
       }
     }
 
+    /** The user is in the query. */
+    const configure = (app: INestApplication): void => {
+      app.useGlobalGuards({
+        canActivate: (context: ExecutionContext) => {
+          const request = context.switchToHttp().getRequest<Request>();
+          request.user = { id: request.query.user };
+          return true;
+        },
+      });
+    };
+
     it('answers the newest request, and 409 those before it, in two processes', async () => {
       began.length = stopped.length = 0;
-      const settings = { adapter, options: { redis: server.url } };
+      const settings = { adapter, configure, options: { redis: server.url } };
+      const parts = {
+        controllers: [SearchController],
+        providers: [{ provide: SearchEngine, useClass: Waiting }],
+      };
       const apps: HttpApp[] = [];
-      for (let count = 0; count < 2; count += 1)
-        apps.push(await startHttpApp({ controllers: [SearchController] }, settings));
+      for (let count = 0; count < 2; count += 1) apps.push(await startHttpApp(parts, settings));
       const ask = (index: number, text: string) => apps[index % 2]!.get(`/search?user=7&q=${text}`);
       const words = ['h', 'ho', 'hol', 'hold'];
       const older = [];

@@ -1,8 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
-import type { LockService } from 'nestjs-holdfast';
+import type { CronJob } from 'cron';
+import { LockModule, LockService } from 'nestjs-holdfast';
+import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import { closeApps, startApp } from '../../nest/module/start-app.js';
+import { deferred, eventually } from '../../support/eventually.js';
 import { RedisServer } from '../../support/redis-server.js';
-import { Mails, Payments, Prices, Transfers } from './recipes.js';
+import { Documents, InvoiceJob, Invoices, Mails, Payments, Prices } from './recipes.js';
 import { Services } from './services.js';
 
 const textOf = (file: string): string => readFileSync(new URL(file, import.meta.url), 'utf8');
@@ -25,11 +29,15 @@ afterEach(() => services.closeAll());
 
 afterAll(() => server.stop());
 
-it('the recipes are the code of docs/recipes.md', () => {
-  const [, ...recipes] = textOf('recipes.ts').split('// recipe\n');
-  const page = textOf('../../../docs/recipes.md');
-  expect(recipes).toHaveLength(4);
-  expect(recipes.filter((code) => !page.includes('```ts\n' + code.trim() + '\n```'))).toEqual([]);
+it('each sample of the page is a recipe that a spec of this folder runs', () => {
+  const [, page = ''] =
+    /^([^]*?)^## From another library$/m.exec(textOf('../../../docs/recipes.md')) ?? [];
+  const samples = Array.from(page.matchAll(/^```ts\n([^]*?)^```$/gm), ([, code]) => code);
+  const recipes = ['recipes.ts', 'transactions.ts', 'application.ts'].flatMap((file) =>
+    Array.from(textOf(file).matchAll(/^\/\/ recipe\n([^]*?)^\/\/ end$/gm), ([, code]) => code),
+  );
+  expect(recipes.length).toBeGreaterThan(10);
+  expect(samples.toSorted()).toEqual(recipes.toSorted());
 });
 
 describe('in two processes', () => {
@@ -44,24 +52,6 @@ describe('in two processes', () => {
     const receipts = [one, two, one].map((locks) => new Payments(locks, provider).pay('7'));
     expect(new Set(await Promise.all(receipts))).toEqual(new Set(['receipt of 7']));
     expect(charged).toEqual(['pay:7']);
-  });
-
-  it('a transaction is committed before another one begins', async () => {
-    const steps: string[] = [];
-    const database = {
-      transaction: async (work: () => Promise<void>) => {
-        steps.push('begin');
-        await work();
-        await server.command('PING'); // the commit takes a round trip
-        steps.push('commit');
-      },
-      move: () => Promise.resolve(),
-    };
-    await Promise.all([
-      new Transfers(one, database).transfer('a', 'b', 1),
-      new Transfers(two, database).transfer('b', 'a', 1),
-    ]);
-    expect(steps).toEqual(['begin', 'commit', 'begin', 'commit']);
   });
 
   it('a value is loaded once for all callers', async () => {
@@ -85,4 +75,65 @@ describe('in two processes', () => {
     expect(results).toEqual([true, false, false]);
     expect(sent).toEqual(['ann']);
   });
+
+  it('a document is indexed once after a burst of changes', async () => {
+    const indexed: string[] = [];
+    const index = (id: string) => Promise.resolve(void indexed.push(id));
+    const documents = [one, two].map((locks) => new Documents(locks, index));
+    await Promise.all([0, 1, 0, 1, 0].map((which) => documents[which]!.changed('7')));
+    expect(indexed).toEqual(['7']);
+  });
+
+  it('a change while the document is indexed waits, and indexes it again', async () => {
+    const steps: string[] = [];
+    const [began, mayEnd] = [deferred(), deferred()];
+    const slowly = new Documents(
+      one,
+      async () => {
+        steps.push('begin');
+        began.resolve();
+        await mayEnd.promise;
+        steps.push('end');
+      },
+      0,
+    );
+    const first = slowly.changed('7');
+    await began.promise;
+    const replaced = deferred();
+    one.on('lost', () => {
+      replaced.resolve();
+    });
+    const again = new Documents(two, () => Promise.resolve(void steps.push('again')), 0);
+    const second = again.changed('7');
+    await replaced.promise;
+    mayEnd.resolve();
+    await Promise.all([first, second]);
+    expect(steps).toEqual(['begin', 'end', 'again']);
+  });
+});
+
+it('a cron job runs in one of five replicas, and not in one that comes later', async () => {
+  const sent: string[] = [];
+  const invoices: Invoices = {
+    due: () => Promise.resolve(['1', '2']),
+    send: (invoice) => Promise.resolve(void sent.push(invoice)),
+  };
+  let [ran, skipped] = [0, 0];
+  const start = async (): Promise<CronJob> => {
+    const { app } = await startApp({
+      imports: [ScheduleModule.forRoot(), LockModule.forRoot({ redis: server.url })],
+      providers: [InvoiceJob, { provide: Invoices, useValue: invoices }],
+    });
+    const locks = app.get(LockService);
+    locks.on('released', () => (ran += 1));
+    locks.on('refused', () => (skipped += 1));
+    return app.get(SchedulerRegistry).getCronJob('invoices');
+  };
+  const replicas = await Promise.all(Array.from({ length: 5 }, start));
+  for (const job of replicas) void job.fireOnTick();
+  await eventually(() => ran + skipped === 5);
+  void (await start()).fireOnTick();
+  await eventually(() => ran + skipped === 6);
+  await closeApps();
+  expect({ ran, skipped, sent }).toEqual({ ran: 1, skipped: 5, sent: ['1', '2'] });
 });

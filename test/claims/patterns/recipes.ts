@@ -1,17 +1,25 @@
-import type { LockService } from 'nestjs-holdfast';
+/** The recipes of docs/recipes.md that need no application around them. Each is on the page as it is here. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Controller, Get, Injectable, Query } from '@nestjs/common';
+import { Cron } from '@nestjs/schedule';
+import { CronLock, lockKey, LockLostError, LockService, WithLock } from 'nestjs-holdfast';
 
 export interface Provider {
   charge(order: string, options: { idempotencyKey: string; signal: AbortSignal }): Promise<string>;
 }
 
-export interface Database {
-  transaction(work: () => Promise<void>): Promise<void>;
-  move(amount: number): Promise<void>;
-}
-
 export interface Cache {
   get(key: string): Promise<string | undefined>;
   set(key: string, value: string): Promise<void>;
+}
+
+export abstract class SearchEngine {
+  abstract find(text: string, options: { signal: AbortSignal | undefined }): Promise<string[]>;
+}
+
+export abstract class Invoices {
+  abstract due(): Promise<readonly string[]>;
+  abstract send(invoice: string): Promise<void>;
 }
 
 // recipe
@@ -23,7 +31,7 @@ export class Payments {
 
   /** The receipt: of this call, or of the call that has paid the order before. */
   async pay(order: string): Promise<string | undefined> {
-    const idempotencyKey = `pay:${order}`;
+    const idempotencyKey = lockKey`pay:${order}`;
     const options = { keepDone: '1d', keepValue: true, wait: '30s' } as const;
     const { value } = await this.locks.runOnce(idempotencyKey, options, ({ signal }) =>
       this.provider.charge(order, { idempotencyKey, signal }),
@@ -31,24 +39,7 @@ export class Payments {
     return value;
   }
 }
-
-// recipe
-export class Transfers {
-  constructor(
-    private readonly locks: LockService,
-    private readonly database: Database,
-  ) {}
-
-  /** The lock is outside: it is released after the transaction has been committed. */
-  async transfer(from: string, to: string, amount: number): Promise<void> {
-    await this.locks.run([`account:${from}`, `account:${to}`], async ({ signal }) => {
-      await this.database.transaction(async () => {
-        await this.database.move(amount);
-        signal.throwIfAborted(); // rolls back if the lock was lost
-      });
-    });
-  }
-}
+// end
 
 // recipe
 export class Prices {
@@ -61,13 +52,14 @@ export class Prices {
   async price(sku: string): Promise<string> {
     const cached = await this.cache.get(sku);
     if (cached !== undefined) return cached;
-    return this.locks.run(`price:${sku}`, { wait: '5s' }, async () => {
+    return this.locks.run(lockKey`price:${sku}`, { wait: '5s' }, async () => {
       const loaded = (await this.cache.get(sku)) ?? (await this.load(sku));
       await this.cache.set(sku, loaded);
       return loaded;
     });
   }
 }
+// end
 
 // recipe
 export class Mails {
@@ -76,10 +68,71 @@ export class Mails {
     private readonly send: (user: string) => Promise<void>,
   ) {}
 
-  /** At most one mail in ten minutes for each user: the key stays taken after the work. */
+  /** Whether a mail was sent: at most one in ten minutes for each user. */
   async remind(user: string): Promise<boolean> {
     const options = { ttl: '10m', release: 'on-expiry' } as const;
-    const { acquired } = await this.locks.tryRun(`remind:${user}`, options, () => this.send(user));
+    const { acquired } = await this.locks.tryRun(lockKey`remind:${user}`, options, () =>
+      this.send(user),
+    );
     return acquired;
   }
 }
+// end
+
+// recipe
+export class Documents {
+  constructor(
+    private readonly locks: LockService,
+    private readonly index: (id: string) => Promise<void>,
+    private readonly quietMs = 2_000,
+  ) {}
+
+  /** Call it for each change: the document is indexed when it has not changed for two seconds. */
+  async changed(id: string): Promise<void> {
+    const options = { onLocked: 'replace', replaceWait: '30s' } as const;
+    try {
+      await this.locks.run(lockKey`index:${id}`, options, async ({ signal }) => {
+        await sleep(this.quietMs, undefined, { signal }); // a newer call ends this pause
+        await this.index(id);
+      });
+    } catch (error) {
+      if (!(error instanceof LockLostError && error.reason === 'replaced')) throw error;
+    }
+  }
+}
+// end
+
+// recipe
+@Controller()
+export class SearchController {
+  constructor(
+    private readonly locks: LockService,
+    private readonly engine: SearchEngine,
+  ) {}
+
+  @Get('search')
+  @WithLock('search:<user.id>', { onLocked: 'replace' })
+  async search(@Query('q') text: string): Promise<string[]> {
+    return this.engine.find(text, { signal: this.locks.current()?.signal });
+  }
+}
+// end
+
+// recipe
+@Injectable()
+export class InvoiceJob {
+  constructor(
+    private readonly locks: LockService,
+    private readonly invoices: Invoices,
+  ) {}
+
+  @Cron('0 6 * * *', { name: 'invoices', timeZone: 'Europe/Berlin' })
+  @CronLock('invoices')
+  async run(): Promise<void> {
+    for (const invoice of await this.invoices.due()) {
+      this.locks.current()?.assertHeld(); // throws if the lock was lost
+      await this.invoices.send(invoice);
+    }
+  }
+}
+// end
