@@ -31,7 +31,8 @@ afterAll(() => server.stop());
 
 it('each sample of the page is a recipe that a spec of this folder runs', () => {
   const [, page = ''] =
-    /^([^]*?)^## From another library$/m.exec(textOf('../../../docs/recipes.md')) ?? [];
+    /^([^]*?^## A shutdown in Kubernetes$[^]*?)^## /m.exec(textOf('../../../docs/recipes.md')) ??
+    [];
   const samples = Array.from(page.matchAll(/^```ts\n([^]*?)^```$/gm), ([, code]) => code);
   const recipes = ['recipes.ts', 'transactions.ts', 'application.ts'].flatMap((file) =>
     Array.from(textOf(file).matchAll(/^\/\/ recipe\n([^]*?)^\/\/ end$/gm), ([, code]) => code),
