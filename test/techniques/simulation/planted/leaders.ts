@@ -117,8 +117,7 @@ export const LEADERS: readonly PlantedBug[] = (
       find: 'Math.min(ms, LOOK_AGAIN_MS, ttlMs / 3)',
       replace: 'Math.min(Math.max(ms, LOOK_AGAIN_MS), LOOK_AGAIN_MS)',
       explanation: 'Who waits for a holder that died looks again after 5 s.',
-      breaks:
-        'another instance is elected when the lease is over, at most `ttl` + 150 ms later.',
+      breaks: 'another instance is elected when the lease is over, at most `ttl` + 150 ms later.',
     },
   ] as const
 ).map((bug) => ({ ...bug, profile: 'lead', page: 'cron.md' }));
