@@ -1,6 +1,7 @@
 import { Controller, Injectable, Param, ParseIntPipe, Post } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { describe, expect, it } from '@jest/globals';
+import request from 'supertest';
 import { LockNotAcquiredError, LockNotBoundError, WithLock } from 'nestjs-holdfast';
 import { createTestLocks, LockTestingModule, TestLocks } from 'nestjs-holdfast/testing';
 
@@ -56,6 +57,35 @@ describe('a unit test of a handler', () => {
       .catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(LockNotBoundError);
     expect((error as LockNotBoundError).detail).toContain('LockTestingModule.forRoot()');
+  });
+
+  it.each([OrdersController, OrdersService])(
+    'with useMocker for everything else takes the lock of its own key',
+    async (type) => {
+      const module = await Test.createTestingModule({
+        imports: [LockTestingModule.forRoot()],
+        controllers: [type],
+      })
+        .useMocker(() => ({}))
+        .compile();
+      await module.init();
+      await module.get(type).pay(1);
+      expect(module.get(TestLocks).acquired).toEqual(['order:1']);
+      await module.close();
+    },
+  );
+
+  it('over HTTP with useMocker for everything else does, too', async () => {
+    const module = await Test.createTestingModule({
+      imports: [LockTestingModule.forRoot()],
+      controllers: [OrdersController],
+    })
+      .useMocker(() => ({}))
+      .compile();
+    const app = await module.createNestApplication({ logger: false }).init();
+    await request(app.getHttpServer()).post('/orders/1/pay').expect(201);
+    expect(app.get(TestLocks).acquired).toEqual(['order:1']);
+    await app.close();
   });
 
   it.each([OrdersController, OrdersService])('with new names createTestLocks()', async (type) => {

@@ -10,7 +10,7 @@ import { ModuleRef } from '@nestjs/core';
 import { Observable, type Subscription } from 'rxjs';
 import type { LockService } from '../lock.service.js';
 import { HandlerFrame, type HandlerCall } from '../methods/handler-frame.js';
-import { LOCK_FEATURE, type LockFeature } from '../methods/lock-feature.js';
+import { genuineFeature, LOCK_FEATURE } from '../methods/lock-feature.js';
 import { lockedMethodOf } from '../methods/locked-methods-of.js';
 import { asObservable } from '../methods/return-kind.js';
 import { getLockServiceToken } from '../tokens.js';
@@ -28,7 +28,7 @@ export class LockInterceptor implements NestInterceptor {
   /** Nest creates an interceptor for each module. */
   @Optional()
   @Inject(LOCK_FEATURE)
-  private readonly feature?: LockFeature;
+  private readonly feature?: unknown;
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const locked = lockedMethodOf(context.getHandler());
@@ -36,7 +36,8 @@ export class LockInterceptor implements NestInterceptor {
     if (locked === undefined || HandlerFrame.of(locked)?.isOpen === true) return next.handle();
     const token = getLockServiceToken(locked.slot.serviceName);
     const service = this.moduleRef.get<LockService>(token, { strict: false });
-    return runHandler({ locked, service, context, feature: this.feature }, next);
+    const feature = genuineFeature(this.feature);
+    return runHandler({ locked, service, context, feature }, next);
   }
 }
 

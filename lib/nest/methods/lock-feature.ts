@@ -31,5 +31,16 @@ export class LockFeature {
 /** Nest provides it in modules that import `LockModule.forFeature`. */
 export const LOCK_FEATURE = Symbol('LockModule.forFeature');
 
+/** What was injected as the feature. A mock of a test, such as one of `useMocker`, is none. */
+export const genuineFeature = (injected: unknown): LockFeature | undefined =>
+  injected instanceof LockFeature ? injected : undefined;
+
+/** The features of objects of decorated classes. */
+class FeatureSlot extends Injected<LockFeature> {
+  override get(instance: unknown): LockFeature | undefined {
+    return genuineFeature(super.get(instance));
+  }
+}
+
 /** The feature of the module that made the object. */
-export const features = new Injected<LockFeature>(LOCK_FEATURE);
+export const features = new FeatureSlot(LOCK_FEATURE);
