@@ -19,7 +19,7 @@ function compilerOf(rootDir: string): typeof Typescript {
 
 /**
  * A transformer for a Jest that cannot load ES modules: it compiles this package to CommonJS and needs no `allowJs`.
- * Its configuration: https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/docs/recipes.md
+ * Its configuration: https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/docs/recipes.md#my-application-is-commonjs
  */
 function process(source: string, file: string, { config }: TransformOptions): { code: string } {
   const ts = compilerOf(config.rootDir);

@@ -5,7 +5,6 @@ import {
   EventPattern,
   GrpcStreamCall,
   Payload,
-  ServerKafka,
   Transport,
   type ClientProxy,
 } from '@nestjs/microservices';
@@ -17,6 +16,7 @@ import { LockTestingModule, TestLocks } from 'nestjs-holdfast/testing';
 import { lastValueFrom } from 'rxjs';
 import { deferred } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
+import { KafkaWithoutBroker } from '../support/without-broker.js';
 
 @Controller()
 class OrdersController {
@@ -98,16 +98,6 @@ describe('the log of an event', () => {
     expect(lines).toHaveLength(2);
   });
 });
-
-/** Without a broker: the test hands it the messages. */
-class KafkaWithoutBroker extends ServerKafka {
-  override async listen(listening: () => void): Promise<void> {
-    await Promise.resolve();
-    listening();
-  }
-
-  override async close(): Promise<void> {}
-}
 
 it('an event of Kafka that is refused its lock is not committed', async () => {
   const module = await Test.createTestingModule({

@@ -3,6 +3,8 @@ import { NonRetryableError } from 'nestjs-holdfast';
 import { ChildScript } from '../../support/child-script.js';
 import { deferred, eventually } from '../../support/eventually.js';
 import { RedisServer } from '../../support/redis-server.js';
+import { importOnce } from './known-ways.js';
+import { recipesOf } from './recipe-pages.js';
 import { Services } from './services.js';
 
 const PROCESS = new URL('backup-process.ts', import.meta.url);
@@ -82,6 +84,39 @@ describe('a primary with backups in processes of their own', () => {
 });
 
 describe('the same by runOnce', () => {
+  it('is the code of docs/recipes.md', () => {
+    expect(recipesOf('known-ways.ts')).toEqual({ shown: 4, missing: [] });
+  });
+
+  it('lets a backup take over when the work has failed, and tells a late caller that it is done', async () => {
+    const [primary, backup] = await Promise.all([1, 2].map(() => services.open(server.url)));
+    const [atWork, mayEnd] = [deferred(), deferred()];
+    const first = importOnce(primary!, async () => {
+      atWork.resolve();
+      await mayEnd.promise;
+      throw new Error('no luck');
+    });
+    await atWork.promise;
+    let done = 0;
+    const work = (): Promise<void> => Promise.resolve(void (done += 1));
+    const second = importOnce(backup!, work);
+    await inLine(1);
+    mayEnd.resolve();
+
+    await expect(first).rejects.toThrow('no luck');
+    expect(await second).toBe('completed');
+    expect(await importOnce(primary!, work)).toBe('done-elsewhere');
+    expect(done).toBe(1);
+  });
+
+  it('ends for all callers when the attempts are used up', async () => {
+    const locks = await services.open(server.url);
+    const work = (): Promise<void> => Promise.reject(new Error('no luck'));
+    for (let attempt = 1; attempt <= 3; attempt += 1)
+      await expect(importOnce(locks, work)).rejects.toThrow('no luck');
+    expect(await importOnce(locks, work)).toBe('exhausted');
+  });
+
   it('tells each caller how it ended: one has done it, the others need not', async () => {
     const [primary, backup, late] = await Promise.all(
       [1, 2, 3].map(() => services.open(server.url)),

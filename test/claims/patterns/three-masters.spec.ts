@@ -3,6 +3,7 @@ import { Logger } from '@nestjs/common';
 import { LockStoreUnavailableError, type LockService } from 'nestjs-holdfast';
 import { eventually } from '../../support/eventually.js';
 import { RedisServer } from '../../support/redis-server.js';
+import { charge } from './known-ways.js';
 import { Services } from './services.js';
 
 let masters: RedisServer[] = [];
@@ -66,6 +67,17 @@ describe('a lock on three independent masters', () => {
     const refused = await mine.tryRun('order:1', work).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(LockStoreUnavailableError);
     expect(runs).toBe(0);
+  });
+
+  it('is charged under with one master dead, and not with two: the code of docs/recipes.md', async () => {
+    const [, second, third] = masters;
+    let charged = 0;
+    const work = (): Promise<void> => Promise.resolve(void (charged += 1));
+    await second!.kill();
+    expect(await charge(mine, '1', work)).toBe('charged');
+    await third!.kill();
+    expect(await charge(theirs, '1', work)).toBe('two masters are down: try again later');
+    expect(charged).toBe(1);
   });
 
   it('is not granted by a minority, and what the minority granted is given back', async () => {

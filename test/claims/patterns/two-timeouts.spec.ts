@@ -3,6 +3,7 @@ import { Logger } from '@nestjs/common';
 import { LockLostError, LockNotAcquiredError, type LockService } from 'nestjs-holdfast';
 import { eventually, until } from '../../support/eventually.js';
 import { RedisServer } from '../../support/redis-server.js';
+import { print } from './known-ways.js';
 import { Services } from './services.js';
 
 /** A lock timeout, as it is meant there: the lock is over after it, whoever still works. */
@@ -89,6 +90,16 @@ describe('the release', () => {
 });
 
 describe('the scope', () => {
+  it('is the code of docs/recipes.md: the next call gets the lock of one that hangs', async () => {
+    const hung = print(mine, aborted);
+    const refused = expect(hung).rejects.toThrow(LockLostError);
+    await eventually(async () => (await server.command('EXISTS', 'lock:printer')) === 1);
+    let printed = 0;
+    await print(theirs, () => Promise.resolve(void (printed += 1)));
+    await refused;
+    expect(printed).toBe(1);
+  });
+
   it('rejects at its end when the timeout has ended the lock, although the work went through', async () => {
     let worked = false;
     const scope = mine.run('printer', TIMEOUT, async ({ signal }) => {
@@ -104,9 +115,10 @@ describe('the scope', () => {
   it('rejects when somebody else took the lock away in the middle', async () => {
     const scope = mine.run('printer', { ttl: '3s' }, async ({ signal }) => {
       await theirs.forceRelease('printer');
-      await aborted(signal); // at its next renewal
+      await aborted(signal); // when a message arrives, or at its next renewal
     });
-    await expect(scope).rejects.toMatchObject({ reason: 'released-elsewhere' });
+    const reason: unknown = expect.stringMatching(/^(force-released|released-elsewhere)$/);
+    await expect(scope).rejects.toMatchObject({ reason });
   });
 
   it('lets an error of the work through, which has the loss as its cause', async () => {

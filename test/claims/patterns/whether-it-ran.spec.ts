@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { LockNotAcquiredError, WithLock, type LockService } from 'nestjs-holdfast';
 import { eventually } from '../../support/eventually.js';
 import { RedisServer } from '../../support/redis-server.js';
+import { writeReport } from './known-ways.js';
 import { Services } from './services.js';
 
 let server: RedisServer;
@@ -45,6 +46,16 @@ describe('the call that does not wait', () => {
     const { retryAfterMs = 0 } = answer as { retryAfterMs?: number };
     expect(retryAfterMs).toBeGreaterThan(0);
     expect(retryAfterMs).toBeLessThanOrEqual(20_000);
+  });
+
+  it('is the code of docs/recipes.md, and says when to try again', async () => {
+    let runs = 0;
+    const work = (): Promise<void> => Promise.resolve(void (runs += 1));
+    const held = await theirs.acquire('report');
+    expect(await writeReport(mine, work)).toMatch(/^try again in \d+ ms$/);
+    await held.release();
+    expect(await writeReport(mine, work)).toBe('written');
+    expect(runs).toBe(1);
   });
 
   it('tells a run that gave nothing from none', async () => {

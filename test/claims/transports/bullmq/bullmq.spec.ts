@@ -1,57 +1,25 @@
 import { BullModule, getQueueToken, Processor, WorkerHost } from '@nestjs/bullmq';
 import type { INestApplicationContext } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { DelayedError, QueueEvents, type Job, type Queue } from 'bullmq';
+import { QueueEvents, type Job, type Queue } from 'bullmq';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { LockModule, LockService, WithLock, type LockedContext } from 'nestjs-holdfast';
+import { LockModule, LockService, WithLock } from 'nestjs-holdfast';
 import { deferred } from '../../../support/eventually.js';
 import { RedisServer } from '../../../support/redis-server.js';
+import { PayoutProcessor, work, type Payout } from '../../patterns/consumers.js';
 
-const QUEUE = 'payouts';
-
-interface Payout {
-  readonly account: string;
-}
-
-const gate = deferred();
-const reached = deferred();
-let busy = 0;
-let most = 0;
-
-/** Back into the queue, until the lock may be free: that uses up no attempt. */
-async function later({ args, retryAfterMs }: LockedContext): Promise<never> {
-  const [job, token] = args as [Job<Payout>, string];
-  await job.moveToDelayed(Date.now() + Math.min(retryAfterMs, 5_000), token);
-  throw new DelayedError();
-}
-
-@Processor(QUEUE, { concurrency: 2 })
-class PayoutProcessor extends WorkerHost {
-  @WithLock('payout:<job.data.account>', { ttl: '4s', onLocked: later })
-  async pay(job: Job<Payout>, _token?: string): Promise<string> {
-    busy += 1;
-    most = Math.max(most, busy);
-    reached.resolve();
-    await gate.promise;
-    busy -= 1;
-    return `paid ${job.data.account}`;
-  }
-
+@Processor('refunds')
+class RefundProcessor extends WorkerHost {
   @WithLock('refund:<job.data.account>')
-  async refund(job: Job<Payout>): Promise<string> {
+  async process(job: Job<Payout>): Promise<string> {
     return `refunded ${job.data.account}`;
-  }
-
-  process(job: Job<Payout>, token?: string): Promise<string> {
-    return job.name === 'pay' ? this.pay(job, token) : this.refund(job);
   }
 }
 
 describe('a worker of BullMQ', () => {
   let redis: RedisServer;
   let app: INestApplicationContext;
-  let queue: Queue<Payout>;
-  let events: QueueEvents;
+  const opened: QueueEvents[] = [];
 
   beforeAll(async () => {
     redis = await RedisServer.start();
@@ -60,31 +28,45 @@ describe('a worker of BullMQ', () => {
       imports: [
         LockModule.forRoot({ redis: redis.url }),
         BullModule.forRoot({ connection }),
-        BullModule.registerQueue({ name: QUEUE }),
+        BullModule.registerQueue({ name: 'payouts' }, { name: 'refunds' }),
       ],
-      providers: [PayoutProcessor],
+      providers: [PayoutProcessor, RefundProcessor],
     }).compile();
-    events = new QueueEvents(QUEUE, { connection });
-    await events.waitUntilReady();
     app = await module.init();
-    queue = app.get<Queue<Payout>>(getQueueToken(QUEUE));
   });
   afterAll(async () => {
-    await events.close();
+    await Promise.all(opened.map((events) => events.close()));
     await app.close();
     await redis.stop();
   });
 
+  async function open(name: string): Promise<{ queue: Queue<Payout>; events: QueueEvents }> {
+    const events = new QueueEvents(name, { connection: { host: '127.0.0.1', port: redis.port } });
+    opened.push(events);
+    await events.waitUntilReady();
+    return { queue: app.get<Queue<Payout>>(getQueueToken(name)), events };
+  }
+
+  // The code of docs/recipes.md.
   it('puts a job whose lock is held back into the queue, and takes it up again', async () => {
-    const options = { attempts: 1 };
+    const { queue, events } = await open('payouts');
+    const [gate, reached] = [deferred(), deferred()];
+    let [busy, most] = [0, 0];
+    work.pay = async (account) => {
+      most = Math.max(most, (busy += 1));
+      reached.resolve();
+      await gate.promise;
+      busy -= 1;
+      return `paid ${account}`;
+    };
     const delayed = new Promise<string>((resolve) => {
       events.once('delayed', ({ jobId }) => {
         resolve(jobId);
       });
     });
-    const first = await queue.add('pay', { account: '7' }, options);
+    const first = await queue.add('pay', { account: '7' }, { attempts: 1 });
     await reached.promise;
-    const second = await queue.add('pay', { account: '7' }, options);
+    const second = await queue.add('pay', { account: '7' }, { attempts: 1 });
     expect(await delayed).toBe(second.id);
     gate.resolve();
     expect(await first.waitUntilFinished(events)).toBe('paid 7');
@@ -93,6 +75,7 @@ describe('a worker of BullMQ', () => {
   });
 
   it('HF-40 has a failedReason that names the lock, and no value of its key', async () => {
+    const { queue, events } = await open('refunds');
     const lock = await app.get(LockService).acquire('refund:7');
     const job = await queue.add('refund', { account: '7' }, { attempts: 1 });
     const failure = job.waitUntilFinished(events);
