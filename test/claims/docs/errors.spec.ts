@@ -583,7 +583,7 @@ describe('docs/errors.md', () => {
     const page = [`${byHand}${MARKER}`];
     const texts: Record<string, string> = {};
     for (const [topic, mistakes] of Object.entries(MISTAKES)) {
-      page.push('', `### ${topic}`, '', '| mistake | message |', '| --- | --- |');
+      page.push('', `### ${topic}`, '', '| mistake | what it says |', '| --- | --- |');
       for (const each of mistakes) {
         texts[each.mistake] = await printed(each);
         page.push(`| ${code(each.mistake)} | ${code(each.shows)} |`);

@@ -55,6 +55,14 @@ describe('in two processes', () => {
     expect(charged).toEqual(['pay:7']);
   });
 
+  it('a payment that has failed three times is a conflict, and not a success', async () => {
+    const refused = new Error('no money');
+    const payments = new Payments(one, { charge: () => Promise.reject(refused) });
+    for (let attempt = 1; attempt <= 3; attempt += 1)
+      await expect(payments.pay('8')).rejects.toBe(refused);
+    await expect(payments.pay('8')).rejects.toThrow('There is no receipt: exhausted.');
+  });
+
   it('a value is loaded once for all callers', async () => {
     const kept = new Map<string, string>();
     const cache = {

@@ -1,6 +1,6 @@
 /** The recipes of docs/recipes.md that need no application around them. Each is on the page as it is here. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Controller, Get, Injectable, Query } from '@nestjs/common';
+import { ConflictException, Controller, Get, Injectable, Query } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
 import { CronLock, lockKey, LockLostError, LockService, WithLock } from 'nestjs-holdfast';
 
@@ -30,12 +30,13 @@ export class Payments {
   ) {}
 
   /** The receipt: of this call, or of the call that has paid the order before. */
-  async pay(order: string): Promise<string | undefined> {
+  async pay(order: string): Promise<string> {
     const idempotencyKey = lockKey`pay:${order}`;
     const options = { keepDone: '1d', keepValue: true, wait: '30s' } as const;
-    const { value } = await this.locks.runOnce(idempotencyKey, options, ({ signal }) =>
+    const { value, outcome } = await this.locks.runOnce(idempotencyKey, options, ({ signal }) =>
       this.provider.charge(order, { idempotencyKey, signal }),
     );
+    if (value === undefined) throw new ConflictException(`There is no receipt: ${outcome}.`);
     return value;
   }
 }
