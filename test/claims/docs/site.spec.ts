@@ -70,10 +70,13 @@ describe('the pages for users', () => {
 });
 
 describe('a page of the site that has moved', () => {
-  const isPage = (name: string): boolean => existsSync(`${project}docs/${name}.md`);
+  const fileOf = (name: string): string => `docs/${name}.md`;
 
   it.each(Object.entries(redirects))('is /%s, and leads to /%s', (from, to) => {
-    expect([isPage(from), isPage(to)]).toEqual([false, true]);
+    expect(existsSync(project + fileOf(from))).toBe(false);
+    const [page = '', heading] = to.split('#');
+    const link = fileOf(page) + (heading === undefined ? '' : `#${heading}`);
+    expect(brokenLinksIn('README.md', `[moved](${link})`, project)).toEqual([]);
   });
 });
 
