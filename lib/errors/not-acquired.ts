@@ -13,7 +13,10 @@ export interface HeldHere {
 /** The end of a sentence: the holder, and for how long it holds the lock. */
 function holderPhrase(retryAfterMs: number, waitedMs: number, heldHere?: HeldHere): string {
   if (retryAfterMs === Infinity)
-    return 'other software holds it with a lock that has no TTL, until it releases that or an operator deletes it ("forceRelease").';
+    return (
+      'nothing tells when it will be free. Either other software holds it with a lock that has no TTL, which an operator can ' +
+      'delete ("forceRelease"), or "setLimit" allows fewer places than the call wants.'
+    );
   const left = `for up to ${String(Math.ceil(retryAfterMs))} ms more`;
   const tryAgain = `Try again later, or ${waitedMs > 0 ? 'wait longer' : 'pass "wait" to stand in line'}.`;
   if (heldHere === undefined) return `held by another owner ${left}. ${tryAgain}`;

@@ -5,7 +5,7 @@ import { keysWere } from './quote-keys.js';
 export type NotAttachedReason =
   /** The lock was attached, and is held. */
   | 'attached'
-  /** The lock was not attached in time, and the keys are free. */
+  /** The time of `detach()` is over: the lock was not attached in time, or it was attached and has ended since. */
   | 'expired'
   /** The lock was not attached in time, or it was ended, and a key was granted to another caller since. */
   | 'stolen'
@@ -16,7 +16,7 @@ export type NotAttachedReason =
 
 const SENTENCE: Readonly<Record<NotAttachedReason, string>> = {
   attached: 'another process attached it already, and holds it',
-  expired: 'it was not attached in time',
+  expired: 'it was not attached in time, or was attached and has ended since',
   stolen: 'it is over, and another owner was granted it since',
   'released-elsewhere':
     'it is no longer in the store (attached and released already, released by force, deleted, evicted, or the store lost its data)',

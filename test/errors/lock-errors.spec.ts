@@ -409,8 +409,8 @@ describe('LockNotAcquiredError', () => {
 
   it('names a lock without a TTL as what it is: asking again is of no use', () => {
     expect(detailOf({ retryAfterMs: Infinity })).toBe(
-      'Lock "order:1" could not be acquired: other software holds it with a lock that has no TTL, until it releases that or an operator ' +
-        'deletes it ("forceRelease").',
+      'Lock "order:1" could not be acquired: nothing tells when it will be free. Either other software holds it with a lock that has ' +
+        'no TTL, which an operator can delete ("forceRelease"), or "setLimit" allows fewer places than the call wants.',
     );
   });
 
