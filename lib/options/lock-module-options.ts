@@ -274,10 +274,10 @@ const MODULE = {
   instance: withDefault(instance, {}),
   /**
    * The responses of lock errors. `exposeKeys: true` adds `keys` to the bodies. `body: (error, body) => body` changes the
-   * body and, by its `statusCode`, the status.
+   * body and, by its `statusCode`, the status. `retryAfter: 'lease'` sends the rest of the lease as `Retry-After`.
    *
-   * `retryAfter: 'lease'` sends what is left of the lease as `Retry-After`, in place of an estimate. The estimate is
-   * what sections of the key template took lately in this process, at most what is left of the lease.
+   * Without it, `Retry-After` is an estimate: what sections of the key template took lately in this process, at most the
+   * rest of the lease.
    */
   errors: withDefault(group(ERRORS, 'an object { exposeKeys?, body?, retryAfter? }'), {}),
 };

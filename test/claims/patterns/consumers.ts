@@ -3,7 +3,7 @@ import { Processor, WorkerHost } from '@nestjs/bullmq';
 import { Controller } from '@nestjs/common';
 import { Ctx, EventPattern, Payload, RmqContext } from '@nestjs/microservices';
 import { DelayedError, type Job } from 'bullmq';
-import { LockService, WithLock, type LockedContext } from 'nestjs-holdfast';
+import { lockKey, LockService, WithLock, type LockedContext } from 'nestjs-holdfast';
 
 export interface Payout {
   readonly account: string;
@@ -51,7 +51,7 @@ export class ShipmentsController {
     };
     const message = context.getMessage();
     try {
-      await this.locks.run(`order:${order.id}`, { wait: '2s' }, () => ship(order.id));
+      await this.locks.run(lockKey`order:${order.id}`, { wait: '2s' }, () => ship(order.id));
       channel.ack(message);
     } catch (error) {
       channel.nack(message, false, false); // a dead letter, which comes back later

@@ -1,4 +1,4 @@
-import { LockStoreUnavailableError, type LockService } from 'nestjs-holdfast';
+import { lockKey, LockStoreUnavailableError, type LockService } from 'nestjs-holdfast';
 
 export type Work = (signal: AbortSignal) => Promise<void>;
 
@@ -26,7 +26,7 @@ export async function print(locks: LockService, work: Work): Promise<void> {
 /** The service has `redis: ['redis://a:6379', 'redis://b:6379', 'redis://c:6379']`. */
 export async function charge(locks: LockService, orderId: string, work: Work): Promise<string> {
   try {
-    await locks.run(`order:${orderId}`, { wait: '1s' }, ({ signal }) => work(signal));
+    await locks.run(lockKey`order:${orderId}`, { wait: '1s' }, ({ signal }) => work(signal));
     return 'charged';
   } catch (error) {
     if (error instanceof LockStoreUnavailableError) return 'two masters are down: try again later';
