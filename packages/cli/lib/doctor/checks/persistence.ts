@@ -26,7 +26,7 @@ interface Settings {
 }
 
 const GUARD =
-  'Set appendonly yes with appendfsync always or everysec, or use the option "restartGuard".';
+  'Set appendonly yes with appendfsync always, or use the option "restartGuard". With everysec, a restart forgets the last second.';
 
 function kept(info: Answer, { sync, save, isGuarded }: Settings): Found {
   const guarded = isGuarded
