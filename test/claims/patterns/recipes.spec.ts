@@ -6,7 +6,16 @@ import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { closeApps, startApp } from '../../nest/module/start-app.js';
 import { deferred, eventually } from '../../support/eventually.js';
 import { RedisServer } from '../../support/redis-server.js';
-import { Documents, InvoiceJob, Invoices, Mails, Payments, Prices } from './recipes.js';
+import {
+  Documents,
+  Imports,
+  InvoiceJob,
+  Invoices,
+  Mails,
+  NightlyImport,
+  Payments,
+  Prices,
+} from './recipes.js';
 import { Services } from './services.js';
 
 const textOf = (file: string): string => readFileSync(new URL(file, import.meta.url), 'utf8');
@@ -145,4 +154,30 @@ it('a cron job runs in one of five replicas, and not in one that comes later', a
   await eventually(() => ran + skipped === 6);
   await closeApps();
   expect({ ran, skipped, sent }).toEqual({ ran: 1, skipped: 5, sent: ['1', '2'] });
+});
+
+it('an import that failed in one replica is repeated by another one, and then not again', async () => {
+  let attempts = 0;
+  const imports: Imports = {
+    run: () => {
+      attempts += 1;
+      return attempts === 1 ? Promise.reject(new Error('no network')) : Promise.resolve();
+    },
+  };
+  const start = async (): Promise<CronJob> => {
+    const { app } = await startApp({
+      imports: [
+        ScheduleModule.forRoot(),
+        LockModule.forRoot({ redis: server.url, keyPrefix: 'import:' }),
+      ],
+      providers: [NightlyImport, { provide: Imports, useValue: imports }],
+    });
+    return app.get(SchedulerRegistry).getCronJob('import');
+  };
+  const replicas = await Promise.all([start(), start(), start()]);
+  await Promise.all(replicas.map(async (job) => job.fireOnTick()));
+  await eventually(() => attempts === 2);
+  await (await start()).fireOnTick();
+  await closeApps();
+  expect(attempts).toBe(2);
 });

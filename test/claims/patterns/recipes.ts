@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ConflictException, Controller, Get, Injectable, Query } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
-import { CronLock, lockKey, LockLostError, LockService, WithLock } from 'nestjs-holdfast';
+import { CronLock, lockKey, LockLostError, LockService, RunOnce, WithLock } from 'nestjs-holdfast';
 
 export interface Provider {
   charge(order: string, options: { idempotencyKey: string; signal: AbortSignal }): Promise<string>;
@@ -15,6 +15,10 @@ export interface Cache {
 
 export abstract class SearchEngine {
   abstract find(text: string, options: { signal: AbortSignal | undefined }): Promise<string[]>;
+}
+
+export abstract class Imports {
+  abstract run(): Promise<void>;
 }
 
 export abstract class Invoices {
@@ -115,6 +119,19 @@ export class SearchController {
   @WithLock('search:<user.id>', { onLocked: 'replace' })
   async search(@Query('q') text: string): Promise<string[]> {
     return this.engine.find(text, { signal: this.locks.current()?.signal });
+  }
+}
+// end
+
+// recipe
+@Injectable()
+export class NightlyImport {
+  constructor(private readonly imports: Imports) {}
+
+  @Cron('0 2 * * *', { name: 'import', timeZone: 'Europe/Berlin' })
+  @RunOnce('import:<fireTime>', { attempts: 3, wait: '4h', keepDone: '1d' })
+  async run(): Promise<void> {
+    await this.imports.run();
   }
 }
 // end
