@@ -23,6 +23,8 @@ export type ClientEvent = { readonly at: number; readonly client: string } & (
       /** Of those that a limit counts. Default 1. */
       readonly places?: number;
       readonly minHoldMs?: number;
+      /** Of one that replaces the holder: for how long the work of that may go on. */
+      readonly replaceWaitMs?: number;
       /** Of one that attaches a lock: who has detached it, and how that is numbered. */
       readonly sender?: string;
       readonly part?: number;

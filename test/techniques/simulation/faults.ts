@@ -46,7 +46,7 @@ export class Faults {
       world.at(fault.atMs * 1_000, () => {
         history.record({ type: 'fault', fault: index });
         this.done += 1;
-        const healing = this.#do(fault);
+        const healing = this.#do(fault, index);
         if (healing === undefined) history.record({ type: 'healed', fault: index });
         else
           world.in(healing.afterMs * 1_000, () => {
@@ -66,12 +66,12 @@ export class Faults {
     });
   }
 
-  #do(fault: Fault): Heal {
+  #do(fault: Fault, index: number): Heal {
     if ('server' in fault && 'process' in fault) return this.#harmLink(fault);
-    return 'server' in fault ? this.#harmServer(fault) : this.#harmProcess(fault);
+    return 'server' in fault ? this.#harmServer(fault) : this.#harmProcess(fault, index);
   }
 
-  #harmProcess(fault: Exclude<Fault, { readonly server: number }>): Heal {
+  #harmProcess(fault: Exclude<Fault, { readonly server: number }>, index: number): Heal {
     const { holdings, history } = this.#stage;
     const victim = this.#stage.application(fault.process);
     if (victim === undefined || victim.hasEnded) return undefined;
@@ -107,6 +107,11 @@ export class Faults {
         return undefined;
       case 'force-released':
         process.input(() => void victim.forceRelease(fault.key));
+        return undefined;
+      case 'seen-released':
+      case 'work-forgotten':
+      case 'instance-released':
+        process.input(() => void victim.intervene(fault, index));
         return undefined;
     }
   }

@@ -56,6 +56,25 @@ type RunEvent = { readonly at: number } & (
     }
   /** A candidate does not stand any more. */
   | { readonly type: 'stops'; readonly client: string; readonly candidate: number }
+  /** An operator looks at what is held; has seen it; and intervenes. `operation` is the number of the fault. */
+  | {
+      readonly type: 'operator-looks' | 'operator-acts';
+      readonly client: string;
+      readonly operation: number;
+    }
+  | {
+      readonly type: 'operator-saw';
+      readonly client: string;
+      readonly operation: number;
+      /** Of work that is done once. */
+      readonly state?: string;
+    }
+  | {
+      readonly type: 'operator-done';
+      readonly client: string;
+      readonly operation: number;
+      readonly status: string;
+    }
   /** Its lease is over, and its signal has not aborted. */
   | { readonly type: 'overdue'; readonly client: string; readonly ask: number }
   /** It believes to hold a key for longer than a majority of the servers will keep it. */

@@ -3,7 +3,7 @@ import { History, type SimEvent } from './history.js';
 import { Application } from './programme/application.js';
 import type { Parcel } from './programme/detaching.js';
 import { Holdings } from './programme/holdings.js';
-import type { CallerPlan, Scenario } from './scenario.js';
+import { isOfOperator, replaces, type CallerPlan, type Scenario } from './scenario.js';
 import type { DeliveryOrder } from './world/deliveries.js';
 import { Network } from './world/network.js';
 import { assertSettles } from './world/settle.js';
@@ -101,13 +101,14 @@ class WorldStage {
 
   #start(index: number, callers: readonly CallerPlan[]): void {
     const { world, network, history, holdings, servers } = this;
-    const { processes, service, faults } = this.#scenario;
+    const { processes, service } = this.#scenario;
     const { clock, handoff } = processes[index]!;
     const life = this.#lives[index] ?? 0;
     this.#lives[index] = life + 1;
     const machine = `p${index}`;
     const name = life === 0 ? machine : `${machine}.${life + 1}`;
-    const process = new SimProcess(world, { name, machine, clock });
+    const ids = service.hasOwnIds ? 'own' : 'alike';
+    const process = new SimProcess(world, { name, machine, clock, ids });
     const addresses = servers.map((server) => server.name);
     const application = new Application({
       ...{ process, network, history, holdings, addresses, service, handoff },
@@ -115,7 +116,7 @@ class WorldStage {
       send: (parcel, { to, afterMs }) => {
         for (const ms of afterMs) world.in(ms * 1_000, () => this.#deliver(to, parcel));
       },
-      isKnown: faults.some(({ kind }) => kind === 'force-released'),
+      isKnown: isKnown(this.#scenario),
     });
     this.#applications[index] = application;
     process.input(() => {
@@ -146,3 +147,7 @@ class WorldStage {
     });
   }
 }
+
+/** Whether instances have to be found by others. */
+const isKnown = (scenario: Scenario): boolean =>
+  scenario.faults.some(isOfOperator) || replaces(scenario);

@@ -5,6 +5,8 @@ import { drawProcesses } from './profiles/draw-processes.js';
 import { withCrowd } from './profiles/draw-crowd.js';
 import { withPlainCase } from './profiles/draw-plain.js';
 import { withTrouble } from './profiles/draw-trouble.js';
+import { withKnown, withOperators, withTurnsSeen } from './profiles/draw-operators.js';
+import { withReplacing } from './profiles/draw-replacing.js';
 import { withDetaching } from './profiles/draw-detaching.js';
 import { withStaying } from './profiles/draw-staying.js';
 import { featuresOf } from './profiles/features.js';
@@ -22,6 +24,8 @@ const STAYING = 3;
 const CROWDS = 4;
 const TROUBLE = 5;
 const PLAIN = 6;
+const REPLACING = 7;
+const OPERATORS = 8;
 
 /** The scenario of a seed; another one in each size. */
 export function scenarioOf(profile: ProfileName, seed: number, size: SizeName = 'usual'): Scenario {
@@ -32,6 +36,7 @@ export function scenarioOf(profile: ProfileName, seed: number, size: SizeName = 
   const forStaying = random.fork(STAYING);
   const [forCrowds, forTrouble] = [random.fork(CROWDS), random.fork(TROUBLE)];
   const forPlain = random.fork(PLAIN);
+  const [forReplacing, forOperators] = [random.fork(REPLACING), random.fork(OPERATORS)];
   const chances = { random, forDetaching, forLeaders, forStaying };
   const features = featuresOf(profile, chances, SIZES[size]);
   const { serverCount, replicas, skews, drifts, guardMs } = features;
@@ -44,15 +49,19 @@ export function scenarioOf(profile: ProfileName, seed: number, size: SizeName = 
   const detaching = withDetaching(drawn, forDetaching, features);
   const leading = withLeaders(detaching, forLeaders, features);
   const staying = withStaying(leading, forStaying, features);
-  const processes = withCrowd(staying, forCrowds, features);
+  const crowded = withCrowd(staying, forCrowds, features);
+  const processes = withKnown(withReplacing(crowded, forReplacing, features), features);
   const service: ServicePlan = {
     nodeTimeoutMs: features.nodeTimeoutMs,
     clockDrift: 0.01,
     shutdownTimeoutMs: random.pick([0, 200, 5_000]),
+    ...((features.replacing || features.operators) && { hasOwnIds: true as const }),
     ...(guardMs > 0 && { restartGuard: { maxTtlMs: guardMs } }),
     ...(replicas > 0 && features.acknowledges && { replicas: { ack: replicas, timeoutMs: 50 } }),
   };
-  const faults = withTrouble(drawFaults(random, features, drawn.length), forTrouble, features);
+  const troubled = withTrouble(drawFaults(random, features, drawn.length), forTrouble, features);
+  const faults = withOperators(troubled, forOperators, features, drawn.length);
   const { network } = features;
-  return withPlainCase({ profile, seed, servers, processes, service, network, faults }, forPlain);
+  const drawnScenario = { profile, seed, servers, processes, service, network, faults };
+  return withTurnsSeen(withPlainCase(drawnScenario, forPlain), forOperators);
 }

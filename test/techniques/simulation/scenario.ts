@@ -3,7 +3,16 @@ import type { ClockPlan } from './world/clock.js';
 import type { Direction, LinkPlan } from './world/link.js';
 import type { Standstill } from './world/sim-process.js';
 
-export const PROFILES = ['line', 'quorum', 'modes', 'once', 'lead', 'all'] as const;
+export const PROFILES = [
+  'line',
+  'quorum',
+  'modes',
+  'once',
+  'lead',
+  'all',
+  'replace',
+  'operator',
+] as const;
 
 export type ProfileName = (typeof PROFILES)[number];
 
@@ -42,6 +51,10 @@ export interface Operation {
   readonly maxHoldMs?: number;
   /** It gives up after so long. */
   readonly patienceMs?: number;
+  /** It replaces the holder, whose work may go on for so long. Such a call does not wait in line. */
+  readonly replaceWaitMs?: number;
+  /** So long after its signal its work stops. Default: at once. */
+  readonly stopsAfterMs?: number;
   /** It does not listen to the signal, and looks at the lock when its work is done. */
   readonly ignoresSignal?: true;
   readonly extend?: { readonly afterMs: number; readonly ttlMs: number };
@@ -106,6 +119,8 @@ export interface ServicePlan {
   readonly nodeTimeoutMs: number;
   readonly clockDrift: number;
   readonly shutdownTimeoutMs: number;
+  /** Each instance has an id of its own. Worlds of earlier profiles lack it, so that they stay as they were: all their instances have one id. */
+  readonly hasOwnIds?: true;
   readonly restartGuard?: { readonly maxTtlMs: number };
   readonly replicas?: { readonly ack: number; readonly timeoutMs: number };
 }
@@ -186,9 +201,26 @@ export type Fault = { readonly atMs: number } & (
   | { readonly kind: 'fail-over'; readonly server: number; readonly to: 'first' | 'last' }
   | { readonly kind: 'replication-cut'; readonly server: number; readonly forMs: number }
   | { readonly kind: 'force-released'; readonly process: number; readonly key: string }
+  /** An operator looks at a key, and ends the locks that were seen, or forgets the work, a while later. */
+  | {
+      readonly kind: 'seen-released' | 'work-forgotten';
+      readonly process: number;
+      readonly key: string;
+      readonly afterMs: number;
+    }
+  /** An operator ends the locks of a process. */
+  | {
+      readonly kind: 'instance-released';
+      readonly process: number;
+      readonly victim: number;
+      readonly afterMs: number;
+    }
 );
 
 export type FaultKind = Fault['kind'];
+
+/** What an operator does after a look. */
+export type Intervention = Extract<Fault, { readonly process: number; readonly afterMs: number }>;
 
 export interface Scenario {
   readonly profile: ProfileName;
@@ -199,3 +231,18 @@ export interface Scenario {
   readonly service: ServicePlan;
   readonly faults: readonly Fault[];
 }
+
+/** Whether any call replaces the holder. */
+export const replaces = ({ processes }: Scenario): boolean =>
+  processes.some(({ callers }) =>
+    callers.some(({ operations }) =>
+      operations.some(({ replaceWaitMs }) => replaceWaitMs !== undefined),
+    ),
+  );
+
+/** Whether it is an intervention of an operator. */
+export const isOfOperator = ({ kind }: Fault): boolean =>
+  kind === 'force-released' ||
+  kind === 'seen-released' ||
+  kind === 'instance-released' ||
+  kind === 'work-forgotten';

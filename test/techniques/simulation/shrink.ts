@@ -61,6 +61,7 @@ function* simplerOperations(
     'blocksMs',
     'release',
     'detach',
+    'stopsAfterMs',
   ] as const;
   for (const [caller, plan] of callers.entries()) {
     for (const [index, operation] of plan.operations.entries()) {

@@ -34,7 +34,8 @@ export function answerViolations(scenario: Scenario, facts: Facts): readonly str
         `late: ${name} (${ask.how}) was to hear within ${ask.waitMs} ms, and heard after ${tookMs.toFixed(0)} ms: ${event.type}`,
       );
     const clockWasSet = facts.done.some(({ fault }) => fault.kind === 'process-clock-set');
-    if (event.type === 'refused' && !closing.has(ask.client) && !clockWasSet) {
+    const waits = !closing.has(ask.client) && !clockWasSet && ask.replaceWaitMs === undefined;
+    if (event.type === 'refused' && waits) {
       if (event.at - ask.at < ask.waitMs * 0.99 - EARLY_MS)
         violations.push(
           `early: ${name} (${ask.how}) would have waited ${ask.waitMs} ms, and was refused after ${(event.at - ask.at).toFixed(0)} ms`,

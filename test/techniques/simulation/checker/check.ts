@@ -17,6 +17,8 @@ import { doneFaults, lossesOf } from './losses.js';
 import { onceViolations } from './once.js';
 import { orderViolations } from './order.js';
 import { starvationViolations } from './starvation.js';
+import { operatorViolations } from './operators.js';
+import { replaceViolations } from './replacing.js';
 import { refusedTries } from './tries.js';
 import { surprises } from './surprises.js';
 import { validityViolations } from './validity.js';
@@ -43,9 +45,11 @@ export function check(played: Played): readonly string[] {
     ...answerViolations(scenario, facts),
     ...livenessViolations(scenario, { ...facts, grants: longest }),
     ...refusedTries(scenario, facts),
-    ...onceViolations(facts),
+    ...onceViolations(scenario, facts),
     ...detachViolations(events, () => done.length === 0),
     ...leaderViolations(scenario, facts),
+    ...operatorViolations(scenario, facts),
+    ...replaceViolations(scenario, facts),
     ...validityViolations(scenario, facts),
     ...surprises(scenario, facts),
     ...leftovers(played),
@@ -79,6 +83,10 @@ const NOT_THERE = new Set<SimEvent['type']>([
   'ends-term',
   'term-closed',
   'stops',
+  'operator-looks',
+  'operator-saw',
+  'operator-acts',
+  'operator-done',
 ]);
 
 /** A caller that asked for another TTL may have a shorter lease than it knew when it died. */

@@ -2,6 +2,7 @@ import type { Grant } from '../../faults/grants.js';
 import type { HistoryEvent } from '../../faults/history.js';
 import type { Loss } from '../../faults/safety.js';
 import type { SimEvent } from '../history.js';
+import { isOfOperator } from '../scenario.js';
 import type { DoneFault } from './losses.js';
 
 /** What checks look at. */
@@ -32,3 +33,14 @@ export function stoodStillMs(
   }
   return sum + (since === undefined ? 0 : Math.max(0, to - Math.max(since, from)));
 }
+
+/** A connection that is silent is replaced by then, and everybody has heard what was on its way. */
+const RECOVERED_MS = 16_000;
+
+/** Whether nothing was wrong in that time, nor the effect of anything that was wrong before. */
+export const isCalm = ({ done }: Pick<Facts, 'done'>, from: number, until: number): boolean =>
+  done.every(({ at, healedAt }) => at > until || healedAt + RECOVERED_MS < from);
+
+/** Whether nothing but operators disturbed anybody. */
+export const isCalmBeside = ({ done }: Pick<Facts, 'done'>, from: number, until: number): boolean =>
+  isCalm({ done: done.filter(({ fault }) => !isOfOperator(fault)) }, from, until);

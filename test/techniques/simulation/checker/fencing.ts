@@ -1,7 +1,7 @@
 import type { Grant } from '../../faults/grants.js';
 import { tokensAhead, tokensTogether, wrongTokens, type Loss } from '../../faults/safety.js';
 import type { SimEvent } from '../history.js';
-import type { Scenario } from '../scenario.js';
+import { isOfOperator, type Scenario } from '../scenario.js';
 import type { Facts } from './facts.js';
 import type { DoneFault } from './losses.js';
 
@@ -51,7 +51,7 @@ function aheadOfClocks(
   { servers, processes }: Scenario,
   { done, events, grants }: Pick<Facts, 'done' | 'events' | 'grants'>,
 ): readonly string[] {
-  if (done.some(({ fault }) => fault.kind === 'force-released')) return [];
+  if (done.some(({ fault }) => isOfOperator(fault))) return [];
   const isOne = servers.length === 1;
   if (!isOne && servers.some(({ clock }) => clock.drift !== 0)) return [];
   const steps = done.filter(({ fault }) => fault.kind === 'server-clock-set' && fault.byMs < 0);

@@ -45,7 +45,7 @@ const givesBackAtOnce = ({ processes }: Scenario): boolean =>
   );
 
 /**
- * The last fencing token of a key, a limit that was set for it, and what is remembered of work and of processes, for a while; the guard's own key; lines in which
+ * The last fencing token of a key, a limit that was set for it, the number of the last call that replaced others, and what is remembered of work and of processes, for a while; the guard's own key; lines in which
  * somebody died.
  */
 function mayStay(
@@ -55,7 +55,7 @@ function mayStay(
   if (name.includes('epoch')) return ttlMs === -1;
   // The names of instances are written by plain commands, and a fault may come between the first of all and its expiry.
   if (name === 'lock:{instances}') return ttlMs >= 0 || hadFaults;
-  if (name.startsWith('lock:{instances}') || name.endsWith(':limit')) return ttlMs >= 0;
+  if (name.startsWith('lock:{instances}') || /:(limit|newest)$/.test(name)) return ttlMs >= 0;
   return (
     ttlMs >= 0 && (hadFaults ? /[:{](fence|once|queue)\}?$/ : /[:{](fence|once)\}?$/).test(name)
   );

@@ -1,5 +1,5 @@
 import { gaps, type Recovery } from '../../crowds/liveness.js';
-import type { Operation, Scenario } from '../scenario.js';
+import { isOfOperator, replaces, type Operation, type Scenario } from '../scenario.js';
 import { longestTtlMs, type DoneFault } from './losses.js';
 import type { Facts } from './facts.js';
 
@@ -20,6 +20,9 @@ const RECONNECTED_MS = 2_000;
 /** "It asks again after 1 s, 2 s, 4 s, and then every 5 s": a candidate that was refused. */
 const REFUSED_MS = 5_000;
 
+/** Until an operator has asked all processes, twice. */
+const OPERATES_MS = 1_000;
+
 /** Until a server knows that a process has died. */
 const DEAD_MS = 100;
 
@@ -33,7 +36,15 @@ const TRIPS_OF_AN_ATTEMPT = 4;
 export function livenessViolations(scenario: Scenario, facts: Facts): readonly string[] {
   const all = operationsOf(scenario);
   const isBlocked = all.some(({ blocksMs }) => blocksMs !== undefined);
-  if (isBlocked || all.some(keepsUnseen) || scenario.service.restartGuard !== undefined) return [];
+  // Calls that replace others look again after a pause: `replacing.ts` checks them.
+  const isReplaced = replaces(scenario);
+  if (
+    isReplaced ||
+    isBlocked ||
+    all.some(keepsUnseen) ||
+    scenario.service.restartGuard !== undefined
+  )
+    return [];
   const { calls, grants, done } = facts;
   const recoveries = done.map((each) => recoveryOf(each, scenario, facts));
   const mostMs = quietMs(scenario) + claimsMs(scenario, done);
@@ -104,6 +115,16 @@ function recoveryOf(
         done.every(({ fault: { kind } }) => kind === 'process-killed')
         ? { from: at, until: at + ttlMs + DEAD_MS }
         : { from: at, until };
+    case 'force-released':
+    case 'seen-released':
+    case 'instance-released':
+    case 'work-forgotten': {
+      // "The old holder is notified first; then the next caller gets the key."
+      const thinksMs = 'afterMs' in fault ? fault.afterMs : 0;
+      return scenario.service.hasOwnIds === true && done.every((each) => isOfOperator(each.fault))
+        ? { from: at, until: at + thinksMs + OPERATES_MS }
+        : { from: at, until: until + thinksMs };
+    }
     case 'memory-full':
       return { from: at, until: until + (hasLeaders ? REFUSED_MS : 0) };
     case 'link-stalled':

@@ -1,9 +1,10 @@
 /** When the store may forget what it granted, by docs/internals/promises.md: the only times at which two may hold one key. */
-import type { Grant } from '../../faults/grants.js';
+import { nameOf, type Grant } from '../../faults/grants.js';
 import type { HistoryEvent } from '../../faults/history.js';
 import type { Loss } from '../../faults/safety.js';
 import type { SimEvent } from '../history.js';
-import type { Fault, Operation, Scenario } from '../scenario.js';
+import { isOfOperator, type Fault, type Operation, type Scenario } from '../scenario.js';
+import { isCalm, isCalmBeside } from './facts.js';
 import { areComplete, survivorsOf } from './bare-majority.js';
 
 /** For answers on their way, and timers that are late. */
@@ -60,30 +61,56 @@ export function lossesOf(
 ): readonly Loss[] {
   const ttlMs = longestTtlMs(scenario);
   const survivors = survivorsOf(scenario, done, calls);
-  return done.flatMap(({ fault, at, healedAt }) => {
-    const survives =
-      fault.kind === 'key-lost' && scenario.servers.length === 1
-        ? keepsOut(at)
-        : (survivors ?? (isOfMinority(fault, scenario, done) ? areComplete(at) : undefined));
-    // "If the wall clock was set back since the lease began, nothing tells of the sleep": the next renewal does.
-    if (oversleeps({ fault, at: at - ttlMs, healedAt }, done))
-      return [{ from: at, until: healedAt + ttlMs + SLACK_MS }];
-    if (!forgets(fault, scenario, done)) return [];
-    const lateMs = fault.kind === 'force-released' ? latestArrivalMs(at, scenario, done) : 0;
-    const isNoticed = isTold(fault) && done.every(answers) && !hasFixedLeases(scenario);
-    return [
-      {
-        from: at,
-        // "At the next renewal is a third of the TTL later at most, if Redis answers."
-        until:
-          (fault.kind === 'foreign-value' ? healedAt : at) +
-          lateMs +
-          (isNoticed ? ttlMs / 3 : ttlMs) +
-          SLACK_MS,
-        ...('key' in fault && { keys: [fault.key] }),
-        ...(survives && { survives }),
-      },
-    ];
+  return [
+    ...replacements(calls, done, ttlMs),
+    ...done.flatMap(({ fault, at, healedAt }) => {
+      const survives =
+        fault.kind === 'key-lost' && scenario.servers.length === 1
+          ? keepsOut(at)
+          : (survivors ?? (isOfMinority(fault, scenario, done) ? areComplete(at) : undefined));
+      // "If the wall clock was set back since the lease began, nothing tells of the sleep": the next renewal does.
+      if (oversleeps({ fault, at: at - ttlMs, healedAt }, done))
+        return [{ from: at, until: healedAt + ttlMs + SLACK_MS }];
+      if (!forgets(fault, scenario, done)) return [];
+      const lateMs = isOfOperator(fault) ? latestArrivalMs(at, scenario, done) : 0;
+      // "The old holder is notified first; then the next caller gets the key."
+      const isTelling =
+        isOfOperator(fault) &&
+        scenario.service.hasOwnIds === true &&
+        !closesMeanwhile(fault, calls, [at, at + lateMs]);
+      if (isTelling && isCalmBeside({ done }, at, at + lateMs)) return [];
+      const isNoticed = isTold(fault) && done.every(answers) && !hasFixedLeases(scenario);
+      return [
+        {
+          from: at,
+          // "At the next renewal is a third of the TTL later at most, if Redis answers."
+          until:
+            (fault.kind === 'foreign-value' ? healedAt : at) +
+            lateMs +
+            (isNoticed ? ttlMs / 3 : ttlMs) +
+            SLACK_MS,
+          ...('key' in fault && { keys: [fault.key] }),
+          ...(survives && { survives }),
+        },
+      ];
+    }),
+  ];
+}
+
+/** "The newer call does not wait" for a holder that it cannot notify, and that "detects the loss at its next renewal". */
+function replacements(
+  calls: readonly HistoryEvent[],
+  done: readonly DoneFault[],
+  ttlMs: number,
+): readonly Loss[] {
+  return calls.flatMap((ask, index) => {
+    if (ask.type !== 'ask' || ask.replaceWaitMs === undefined) return [];
+    const answer = calls
+      .slice(index + 1)
+      .find((event) => 'ask' in event && nameOf(event) === nameOf(ask));
+    const until = answer?.at ?? Infinity;
+    if (isCalm({ done }, ask.at, until)) return [];
+    return [{ from: ask.at, until: until + ttlMs + SLACK_MS, keys: ask.keys }];
   });
 }
 
@@ -93,10 +120,27 @@ const keepsOut =
   (holder: Grant, other: Grant): boolean =>
     holder.mode !== 'exclusive' && other.askedAt > atMs;
 
+/** The process of an operator shuts down: it receives no replies any more. */
+const closesMeanwhile = (
+  fault: Fault,
+  events: readonly { readonly type: string; readonly at: number; readonly client?: string }[],
+  [from, until]: readonly [number, number],
+): boolean =>
+  'process' in fault &&
+  events.some(
+    ({ type, at, client }) =>
+      type === 'closing' && client === `p${String(fault.process)}` && at > from && at < until,
+  );
+
 /** A request of an operator's is sent again for a while, and what was sent over a link that is cut arrives when that is healed. */
 function latestArrivalMs(at: number, { service }: Scenario, done: readonly DoneFault[]): number {
   const cuts = done.filter((cut) => cut.fault.kind.startsWith('link-') && cut.healedAt > at);
-  return Math.max(at, ...cuts.map(({ healedAt }) => healedAt)) - at + 10 * service.nodeTimeoutMs;
+  const thinksMs = Math.max(
+    0,
+    ...done.map(({ fault }) => ('afterMs' in fault ? fault.afterMs : 0)),
+  );
+  const sentMs = Math.max(at, ...cuts.map(({ healedAt }) => healedAt)) - at;
+  return sentMs + thinksMs + 10 * service.nodeTimeoutMs;
 }
 
 /** @param at when its oldest lease can have begun */
@@ -157,6 +201,8 @@ function forgets(fault: Fault, scenario: Scenario, done: readonly DoneFault[]): 
       return fault.byMs > 0;
     case 'key-lost':
     case 'force-released':
+    case 'seen-released':
+    case 'instance-released':
       return true;
     default:
       return false;

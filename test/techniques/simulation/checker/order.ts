@@ -139,8 +139,9 @@ const isPlain = ({ processes, service }: Scenario): boolean =>
   processes.every(({ callers }) =>
     callers.every(({ operations }) =>
       operations.every(
-        ({ keys, mode, inner, blocksMs, detach }) =>
+        ({ keys, mode, inner, blocksMs, detach, replaceWaitMs }) =>
           keys.length === 1 &&
+          replaceWaitMs === undefined &&
           mode === 'exclusive' &&
           inner === undefined &&
           detach === undefined &&

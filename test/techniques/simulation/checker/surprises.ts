@@ -1,5 +1,5 @@
 import type { SimEvent } from '../history.js';
-import type { Operation, Scenario } from '../scenario.js';
+import { replaces, type Operation, type Scenario } from '../scenario.js';
 import type { Facts } from './facts.js';
 
 const PLANNED = new Set([
@@ -24,6 +24,7 @@ export function surprises(scenario: Scenario, { events, done }: Facts): readonly
   const isBlocked = scenario.processes.some(({ callers }) =>
     callers.some(({ operations }) => operations.some(({ blocksMs }) => blocksMs !== undefined)),
   );
+  const mayBeReplaced = replaces(scenario);
   const mayFail = failing(done);
   const violations: string[] = [];
   for (const event of events) {
@@ -37,7 +38,7 @@ export function surprises(scenario: Scenario, { events, done }: Facts): readonly
       const isExpected =
         PLANNED.has(error) ||
         (error === 'LockServiceClosedError' && closing.has(client)) ||
-        (error === 'LockLostError' && (!isCalm || mayBeLost)) ||
+        (error === 'LockLostError' && (!isCalm || mayBeLost || ask?.replaceWaitMs !== undefined)) ||
         // Whether it came in time is looked at elsewhere.
         (error === 'LockNotAttachedError' && ask?.how === 'attach') ||
         // "Answer to acquire later than its own validity: refused and cleaned up", behind a block too.
@@ -50,7 +51,8 @@ export function surprises(scenario: Scenario, { events, done }: Facts): readonly
           );
       if (!isExpected) violations.push(`surprise: ${name} failed with ${error}`);
     }
-    if (event.type === 'lost' && isCalm && !mayBeLost && !closing.has(event.client))
+    const isReplaced = event.type === 'lost' && event.reason === 'replaced' && mayBeReplaced;
+    if (event.type === 'lost' && isCalm && !mayBeLost && !isReplaced && !closing.has(event.client))
       violations.push(`surprise: ${event.client}#${event.ask} was lost: ${event.reason}`);
     // "Nested calls have the token of the lock that they run under."
     if (event.type === 'not-nested')

@@ -6,8 +6,10 @@ import { LINE } from './line.js';
 import { MODES } from './modes.js';
 import { ONCE } from './once.js';
 import { PLAIN_CASE } from './plain.js';
+import { OPERATORS } from './operators.js';
 import type { PlantedBug } from './planted-bug.js';
 import { QUORUM } from './quorum.js';
+import { REPLACING } from './replacing.js';
 import { SERVICE } from './service.js';
 
 export { plant, type PlantedBug } from './planted-bug.js';
@@ -23,5 +25,7 @@ export const PLANTED: readonly PlantedBug[] = [
   ...DETACHING,
   ...LEADERS,
   ...ONCE,
+  ...REPLACING,
+  ...OPERATORS,
   ...SERVICE,
 ];

@@ -12,6 +12,9 @@ const DATA = [
 
 const DURATIONS_MS = [5, 50, 200, 1_000, 3_000] as const;
 
+/** From what an operator sees to what an operator does. */
+const THINKS_MS = [0, 2, 20, 200, 1_000] as const;
+
 export function drawFaults(
   random: Random,
   { faults, mostFaults, lengthMs, serverCount, keys }: Features,
@@ -60,6 +63,11 @@ function ofKind(
       return { kind, process, byMs: random.pick([-60_000, -500, 500, 60_000]) };
     case 'force-released':
       return { kind, process, key };
+    case 'seen-released':
+    case 'work-forgotten':
+      return { kind, process, key, afterMs: random.pick(THINKS_MS) };
+    case 'instance-released':
+      return { kind, process, victim: random.between(0, 3), afterMs: random.pick(THINKS_MS) };
     case 'server-frozen':
     case 'memory-full':
     case 'replication-cut':

@@ -23,6 +23,10 @@ export interface Features {
   readonly detaching: boolean;
   /** Whether there are candidates for a lead. */
   readonly leaders: boolean;
+  /** Whether operators end locks. */
+  readonly operators: boolean;
+  /** Whether calls replace the holder. */
+  readonly replacing: boolean;
   /** Whether some stay for long: jobs, and callers of several keys beside callers of one of them. */
   readonly staying: boolean;
   readonly severalKeys: boolean;
@@ -99,16 +103,20 @@ export function featuresOf(
   size: Size,
 ): Features {
   const isQuorum =
-    profile === 'quorum' || ((profile === 'lead' || profile === 'all') && random.chance(0.3));
+    profile === 'quorum' ||
+    ((profile === 'lead' || profile === 'all' || profile === 'operator') && random.chance(0.3));
   const serverCount = isQuorum ? random.pick(size.servers) : 1;
   // Over several masters there are exclusive locks, and nothing else.
   const isOne = serverCount === 1;
-  const hasModes = profile === 'modes' || (profile === 'all' && isOne && random.chance(0.5));
+  const hasModes =
+    profile === 'modes' ||
+    ((profile === 'all' || profile === 'operator') && isOne && random.chance(0.5));
   const replicas = isOne && random.chance(0.25) ? random.between(1, 2) : 0;
   const onceWork =
     profile === 'once'
       ? 'only'
-      : profile === 'all' && isOne && random.chance(0.4)
+      : (profile === 'all' && isOne && random.chance(0.4)) ||
+          (profile === 'operator' && isOne && random.chance(0.6))
         ? 'some'
         : 'none';
   const ttlsMs = random.pick([[300, 600], [1_000], [500, 2_000], [4_000]]);
@@ -131,6 +139,8 @@ export function featuresOf(
     // A limit may be set lower while a place goes to somebody else, who takes it all the same.
     detaching: hasModes && !limitChanges && forDetaching.chance(0.25),
     leaders: profile === 'lead' || (profile === 'all' && forLeaders.chance(0.3)),
+    operators: profile === 'operator',
+    replacing: profile === 'replace',
     staying: (profile === 'line' || profile === 'all') && forStaying.chance(0.3),
     severalKeys: random.chance(0.4),
     crowds: random.chance(0.3),
@@ -151,8 +161,11 @@ export function featuresOf(
     mostFaults: size.faults,
   };
   const rare = staged(features, random);
-  return { ...features, ...(profile === 'lead' ? longer(features) : rare) };
+  return { ...features, ...(profile === 'lead' ? longer(features) : rare), ...ofProfile(profile) };
 }
+
+const ofProfile = (profile: ProfileName): Partial<Features> =>
+  profile === 'replace' ? REPLACING : profile === 'operator' ? OPERATED : {};
 
 /** An instance that has stepped down is no candidate for a second, and a leader may rotate after a second. */
 const longer = ({ lengthMs }: Features): Partial<Features> => ({ lengthMs: 500 + 2 * lengthMs });
@@ -192,6 +205,18 @@ const RESETS_AND_LONG_LEASES = {
   ...{ ...PLAIN, ttlsMs: [20_000], shortHolds: true, fixedLeases: false, severalKeys: false },
   ...{ lengthMs: 500, faults: ['link-reset', 'connections-reset'] },
   network: { latencyUs: 5_000, jitterUs: 500 },
+} satisfies Partial<Features>;
+
+/** What else keeps keys taken, or ends locks, is left out. */
+const OPERATED = {
+  ...{ guardMs: 0, minHolds: false, blocks: false, holdLimits: false, fixedLeases: false },
+  detaching: false,
+} satisfies Partial<Features>;
+
+/** One key, whose calls end each other. What else ends them is left out. */
+const REPLACING = {
+  ...{ ...PLAIN, severalKeys: false, nobodyWaits: false, shortHolds: false },
+  ...{ holdLimits: false, extensions: false, fixedLeases: false },
 } satisfies Partial<Features>;
 
 function modesOf(random: Random): readonly Mode[] {

@@ -1,13 +1,14 @@
 import type { LockEngine } from '../../../../lib/engine/lock-engine.js';
 import { LockStoreUnavailableError } from '../../../../lib/errors.js';
 import type { History } from '../history.js';
-import type { CallerPlan } from '../scenario.js';
+import type { CallerPlan, Intervention } from '../scenario.js';
 import type { SimProcess } from '../world/sim-process.js';
 import { Callers } from './callers.js';
 import type { Parcel, Send } from './detaching.js';
 import { engineOf, type EngineOptions } from './engine.js';
 import { PlannedFailure } from './failures.js';
 import type { Holdings } from './holdings.js';
+import { Operating } from './operating.js';
 
 /** Until a socket that was closed is gone, whatever the server does. */
 const CLOSED_WITHIN_MS = 1_000;
@@ -98,6 +99,12 @@ export class Application {
   /** A lock that was detached arrives. */
   receive(parcel: Parcel): Promise<void> {
     return this.#callers.receive(parcel);
+  }
+
+  /** An operator looks, and does something about it later. */
+  async intervene(intervention: Intervention, number: number): Promise<void> {
+    const { process, history } = this.#options;
+    await new Operating({ engine: this.#engine, process, history }).intervene(intervention, number);
   }
 
   /** An operator ends whatever lease the key has, and its holder is told. */

@@ -47,7 +47,7 @@ export class Calls {
   async make(operation: Operation, outer?: Outer): Promise<void> {
     const client = this.#client;
     const ask = this.nextAsk();
-    const { how, keys, mode, places, waitMs, patienceMs, minHoldMs } = operation;
+    const { how, keys, mode, places, waitMs, patienceMs, minHoldMs, replaceWaitMs } = operation;
     const giveUp = new AbortController();
     const isPatient = patienceMs === undefined;
     const cancel = isPatient
@@ -59,6 +59,7 @@ export class Calls {
       waitMs: Math.min(waits, patienceMs ?? Infinity),
       ...(minHoldMs !== undefined && { minHoldMs }),
       ...(places !== undefined && { places }),
+      ...(replaceWaitMs !== undefined && { replaceWaitMs }),
     });
     const signal = isPatient ? undefined : giveUp.signal;
     try {
@@ -90,11 +91,11 @@ export class Calls {
   }
 
   async #acquire(operation: Operation, ask: number, signal?: AbortSignal): Promise<void> {
-    const { how, keys, waitMs } = operation;
+    const { how, keys } = operation;
     const options = optionsOf(operation);
     const lock =
       how === 'acquire'
-        ? await this.#engine.acquire(keys, { ...options, wait: waitMs, signal })
+        ? await this.#engine.acquire(keys, { ...options, ...waitOf(operation), signal })
         : await this.#engine.tryAcquire(keys, options);
     const client = this.#client;
     if (lock === null) {
@@ -116,7 +117,7 @@ export class Calls {
     ask: number,
     { signal, outer }: { signal?: AbortSignal | undefined; outer?: Outer | undefined },
   ): Promise<void> {
-    const { how, keys, waitMs } = operation;
+    const { how, keys } = operation;
     const client = this.#client;
     const options = optionsOf(operation);
     let entered: { readonly ask: number } | undefined;
@@ -133,7 +134,8 @@ export class Calls {
     // Another function may have set it.
     const lastAsk = (): number | undefined => entered?.ask;
     try {
-      if (how === 'run') await this.#engine.run(keys, { ...options, wait: waitMs, signal }, work);
+      if (how === 'run')
+        await this.#engine.run(keys, { ...options, ...waitOf(operation), signal }, work);
       else {
         const { acquired } = await this.#engine.tryRun(keys, options, work);
         if (!acquired) {
@@ -222,7 +224,7 @@ export class Calls {
 
   async #work(operation: Operation, outer: Outer, signal?: AbortSignal): Promise<void> {
     const { applicationRuntime } = this.#process;
-    const { extend, inner, blocksMs } = operation;
+    const { extend, inner, blocksMs, stopsAfterMs } = operation;
     const { holding } = outer;
     let leftMs = operation.holdMs;
     if (extend !== undefined) {
@@ -243,6 +245,8 @@ export class Calls {
       await this.#setLimit(operation, holding.ask, operation.setLimit);
     if (inner !== undefined) await this.make(inner, outer);
     if (leftMs > 0) await sleep(applicationRuntime, leftMs, signal);
+    if (stopsAfterMs !== undefined && signal?.aborted === true)
+      await sleep(applicationRuntime, stopsAfterMs);
   }
 
   async #setLimit({ keys }: Operation, ask: number, limit: number): Promise<void> {
@@ -273,6 +277,11 @@ function optionsOf(operation: Operation): AcquireOptions {
     ...(mode === 'shared' && { mode }),
   };
 }
+
+const waitOf = ({ waitMs, replaceWaitMs }: Operation): AcquireOptions =>
+  replaceWaitMs === undefined
+    ? { wait: waitMs }
+    : { onLocked: 'replace', replaceWait: replaceWaitMs };
 
 const isNested = (keys: readonly string[], { holding: { lock }, isSection }: Outer): boolean =>
   isSection && lock.isHeld && keys.every((key) => lock.keys.includes(key));

@@ -43,6 +43,7 @@ const MAKERS: readonly Maker[] = [
     ...maybe(random, random.pick(OPTIONS)),
     ...maybe(random, random.pick(OPTIONS)),
   ],
+  (random, keys) => ['INCR', random.pick(keys)],
   (random, keys) => ['DEL', ...several(random, keys)],
   (random, keys) => ['EXISTS', ...several(random, keys)],
   (random, keys) => [random.pick(['PTTL', 'TTL']), random.pick(keys)],

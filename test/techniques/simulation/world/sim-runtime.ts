@@ -7,6 +7,9 @@ import type { World } from './world.js';
 /** Lets the process run a callback now, or when it runs again, or never. */
 export type Enter = (callback: () => void, phase: Phase) => void;
 
+/** Whether the ids of processes differ at their ends, or only at their beginnings. */
+export type Ids = 'own' | 'alike';
+
 /** Node fires a timer so much late, in µs, even if nothing else is to be done. */
 const LATE_US = 1_000;
 
@@ -16,15 +19,18 @@ export class SimRuntime implements Runtime {
   readonly #clock: SimClock;
   readonly #enter: Enter;
   readonly #name: string;
+  readonly #firstId: number;
   readonly #timers = new Set<() => void>();
   #ids = 0;
 
-  constructor(world: World, clock: SimClock, enter: Enter) {
+  /** @param ids 'own': their ends, too, are of this process alone, and name the instance */
+  constructor(world: World, clock: SimClock, enter: Enter, ids: Ids = 'alike') {
     this.#world = world;
     this.#clock = clock;
     this.#enter = enter;
     const name = world.random.processes.between(0, 2 ** 32 - 1);
     this.#name = name.toString(16).padStart(8, '0');
+    this.#firstId = ids === 'own' ? name : 0;
   }
 
   /** How all of its ids begin. */
@@ -65,7 +71,8 @@ export class SimRuntime implements Runtime {
 
   uuid(): string {
     this.#ids += 1;
-    return `${this.#name}-0000-4000-8000-${this.#ids.toString(16).padStart(12, '0')}`;
+    const end = this.#ids + this.#firstId;
+    return `${this.#name}-0000-4000-8000-${end.toString(16).padStart(12, '0')}`;
   }
 
   /** Forgets all timers: the process is dead. */

@@ -57,6 +57,13 @@ export const KEY_COMMANDS: Readonly<Record<string, Command>> = {
       .map(([key]) => key)
       .filter((key) => glob.test(key));
   }),
+  /** All at once. */
+  SCAN: reads(-2, ({ keyspace }, [, , match, pattern = '*']) => {
+    if (match?.toUpperCase() !== 'MATCH') throw new UnknownCommand('SCAN without MATCH');
+    const glob = globOf(pattern);
+    const names = keyspace.visible().map(([key]) => key);
+    return ['0', names.filter((key) => glob.test(key))];
+  }),
   FLUSHALL: writes(-1, ({ keyspace }) => flush(keyspace)),
   FLUSHDB: writes(-1, ({ keyspace }) => flush(keyspace)),
 };

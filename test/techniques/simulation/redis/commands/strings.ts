@@ -24,6 +24,7 @@ export const STRING_COMMANDS: Readonly<Record<string, Command>> = {
     }),
   ),
   SET: grows(-3, ({ keyspace }, argv) => set(keyspace, argv)),
+  INCR: grows(2, ({ keyspace }, [, key = '']) => increment(keyspace, key)),
 };
 
 interface SetOptions {
@@ -65,6 +66,15 @@ function set(keyspace: Keyspace, argv: readonly string[]): RawReply {
   }
   keyspace.set(key, argv[2] as string, expiresAtMs);
   return OK;
+}
+
+function increment(keyspace: Keyspace, key: string): RawReply {
+  const { value = '0', expiresAtMs } = keyspace.get(key) ?? {};
+  if (typeof value !== 'string') return WRONG_TYPE;
+  const count = integerOf(value);
+  if (count === undefined) return NO_INTEGER;
+  keyspace.set(key, String(count + 1), expiresAtMs);
+  return count + 1;
 }
 
 function optionsOf(argv: readonly string[]): SetOptions | undefined {
