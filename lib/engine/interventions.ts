@@ -103,6 +103,8 @@ export class Interventions {
     waitMs: number,
   ): Promise<boolean> {
     const told = await this.#tell(targets, intervention, waitMs);
+    // The call has left, and the holder was not notified.
+    if (this.#presence.isClosed) return false;
     for (const [index, target] of targets.entries())
       if (told[index] === undefined) await this.#endInStore(target, false);
     return told.some((ending) => ending !== 'unknown');

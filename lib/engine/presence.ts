@@ -107,6 +107,11 @@ export class Presence {
     return nameOf(machine);
   }
 
+  /** Whether the service shuts down. It asks no other instance then. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
   /** Resolves when others can send messages to this service, or the first attempt at that has failed. */
   async announced(): Promise<void> {
     await this.#announced;
@@ -164,8 +169,8 @@ export class Presence {
           this.#tell(address, { type: 'ask', id, to, reply: reply ?? '', question }),
         ),
       );
-    // Replies cannot be received, but a lease may have to end.
-    if (reply === undefined) {
+    // Replies cannot be received, but a lease may have to end. And no timer may follow the shutdown.
+    if (reply === undefined || this.#isClosed) {
       if (question.about === 'end') await send();
       return answers;
     }
