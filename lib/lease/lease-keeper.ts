@@ -21,7 +21,7 @@ import type {
   WriteCommand,
 } from '../store/lock-store.js';
 import { digestOf } from '../store/owner-token.js';
-import { within, type Instant } from '../time/clock.js';
+import { elapsedMs, within, type Instant } from '../time/clock.js';
 import { PendingTasks } from '../time/pending-tasks.js';
 import { toDetached } from './detached-lock.js';
 import type { Foundation } from './foundation.js';
@@ -57,6 +57,8 @@ export type LeaseEnding = 'ended' | 'passed-on' | 'unknown';
 interface Replaced {
   readonly lease: Lease;
   readonly digest: string;
+  /** When its signal has aborted. */
+  readonly since: Instant;
   readonly done: Promise<void>;
 }
 
@@ -243,16 +245,18 @@ export class LeaseKeeper {
     const done = new Promise<void>((resolve) => {
       lease.onDone = resolve;
     });
-    const replaced = { lease, digest, done };
+    const replaced = { lease, digest, since: this.#now(), done };
     this.#replaced.set(digest, replaced);
     this.lose(lease, 'replaced', intervention, Math.max(waitMs, lease.keepMs));
     return this.#afterWork(replaced, waitMs);
   }
 
   /** The store is asked once more for what is left of `minHold`, and no longer for the time of the work. */
-  async #afterWork({ lease, digest, done }: Replaced, waitMs: number): Promise<LeaseEnding> {
+  async #afterWork({ lease, digest, since, done }: Replaced, waitMs: number): Promise<LeaseEnding> {
     const { runtime } = this.#foundation.scheduler;
-    await this.#endings.add(within(runtime, waitMs, done));
+    // An earlier call may have replaced it.
+    const leftMs = Math.max(0, waitMs - elapsedMs(since, this.#now()));
+    await this.#endings.add(within(runtime, leftMs, done));
     this.#replaced.delete(digest);
     this.discard(lease, lease.longestTtlMs, lease.keepMs);
     return 'ended';

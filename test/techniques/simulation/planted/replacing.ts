@@ -35,7 +35,7 @@ export const REPLACING: readonly PlantedBug[] = (
     {
       name: 'replaced-work-not-awaited',
       file: 'lib/lease/lease-keeper.ts',
-      find: 'within(runtime, waitMs, done)',
+      find: 'within(runtime, leftMs, done)',
       replace: 'within(runtime, 0, done)',
       explanation: 'The key is taken as soon as the holder is notified, while its work goes on.',
       breaks: WORK,
