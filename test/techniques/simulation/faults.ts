@@ -191,6 +191,15 @@ export class Faults {
       case 'connections-reset':
         server.dropConnections();
         return undefined;
+      case 'password-changed':
+        server.wrongPasswords += 1;
+        server.dropConnections();
+        return {
+          afterMs: fault.forMs,
+          heal: () => {
+            server.wrongPasswords -= 1;
+          },
+        };
       case 'fail-over':
         server.failOver(fault.to);
         return undefined;

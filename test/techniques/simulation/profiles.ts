@@ -5,6 +5,7 @@ import { drawProcesses } from './profiles/draw-processes.js';
 import { withCrowd } from './profiles/draw-crowd.js';
 import { withPlainCase } from './profiles/draw-plain.js';
 import { withTrouble } from './profiles/draw-trouble.js';
+import { withJobs } from './profiles/draw-jobs.js';
 import { withKnown, withOperators, withTurnsSeen } from './profiles/draw-operators.js';
 import { withReplacing } from './profiles/draw-replacing.js';
 import { withDetaching } from './profiles/draw-detaching.js';
@@ -26,6 +27,7 @@ const TROUBLE = 5;
 const PLAIN = 6;
 const REPLACING = 7;
 const OPERATORS = 8;
+const SCHEDULE = 9;
 
 /** The scenario of a seed; another one in each size. */
 export function scenarioOf(profile: ProfileName, seed: number, size: SizeName = 'usual'): Scenario {
@@ -36,6 +38,7 @@ export function scenarioOf(profile: ProfileName, seed: number, size: SizeName = 
   const forStaying = random.fork(STAYING);
   const [forCrowds, forTrouble] = [random.fork(CROWDS), random.fork(TROUBLE)];
   const forPlain = random.fork(PLAIN);
+  const forSchedule = random.fork(SCHEDULE);
   const [forReplacing, forOperators] = [random.fork(REPLACING), random.fork(OPERATORS)];
   const chances = { random, forDetaching, forLeaders, forStaying };
   const features = featuresOf(profile, chances, SIZES[size]);
@@ -50,12 +53,15 @@ export function scenarioOf(profile: ProfileName, seed: number, size: SizeName = 
   const leading = withLeaders(detaching, forLeaders, features);
   const staying = withStaying(leading, forStaying, features);
   const crowded = withCrowd(staying, forCrowds, features);
-  const processes = withKnown(withReplacing(crowded, forReplacing, features), features);
+  const known = withKnown(withReplacing(crowded, forReplacing, features), features);
+  const processes = withJobs(known, forSchedule, features);
   const service: ServicePlan = {
     nodeTimeoutMs: features.nodeTimeoutMs,
     clockDrift: 0.01,
     shutdownTimeoutMs: random.pick([0, 200, 5_000]),
-    ...((features.replacing || features.operators) && { hasOwnIds: true as const }),
+    ...((features.replacing || features.operators || features.jobs) && {
+      hasOwnIds: true as const,
+    }),
     ...(guardMs > 0 && { restartGuard: { maxTtlMs: guardMs } }),
     ...(replicas > 0 && features.acknowledges && { replicas: { ack: replicas, timeoutMs: 50 } }),
   };

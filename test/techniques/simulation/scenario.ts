@@ -12,6 +12,8 @@ export const PROFILES = [
   'all',
   'replace',
   'operator',
+  'cron',
+  'login',
 ] as const;
 
 export type ProfileName = (typeof PROFILES)[number];
@@ -49,6 +51,8 @@ export interface Operation {
   readonly minHoldMs?: number;
   readonly release?: 'on-expiry';
   readonly maxHoldMs?: number;
+  /** It locks as `@CronLock` does: `minHoldMs` is `atLeast`, `maxHoldMs` is `atMost`, and its key has the time of the schedule. */
+  readonly isJob?: true;
   /** It gives up after so long. */
   readonly patienceMs?: number;
   /** It replaces the holder, whose work may go on for so long. Such a call does not wait in line. */
@@ -179,6 +183,8 @@ export type Fault = { readonly atMs: number } & (
   /** Somebody who may publish sends what scripts send, to everybody who listens. */
   | { readonly kind: 'messages-forged'; readonly server: number; readonly key: string }
   | { readonly kind: 'connections-reset'; readonly server: number }
+  /** The password is another one: it ends all connections, and accepts no login until processes have the new password. */
+  | { readonly kind: 'password-changed'; readonly server: number; readonly forMs: number }
   | {
       readonly kind: 'link-cut';
       readonly process: number;

@@ -10,9 +10,11 @@ import type { Played } from '../play.js';
 import { answerViolations } from './answers.js';
 import { exclusionViolations } from './exclusion.js';
 import { fencingViolations } from './fencing.js';
+import { jobViolations } from './jobs.js';
 import { leaderViolations } from './leaders.js';
 import { leftovers } from './leftovers.js';
 import { livenessViolations } from './liveness.js';
+import { loginViolations } from './logins.js';
 import { doneFaults, lossesOf } from './losses.js';
 import { onceViolations } from './once.js';
 import { orderViolations } from './order.js';
@@ -48,6 +50,8 @@ export function check(played: Played): readonly string[] {
     ...onceViolations(scenario, facts),
     ...detachViolations(events, () => done.length === 0),
     ...leaderViolations(scenario, facts),
+    ...loginViolations(scenario, facts),
+    ...jobViolations(scenario, facts),
     ...operatorViolations(scenario, facts),
     ...replaceViolations(scenario, facts),
     ...validityViolations(scenario, facts),

@@ -41,6 +41,8 @@ export function doneFaults(
 export function longestTtlMs({ processes }: Scenario): number {
   const ttls = (operation: Operation): readonly number[] => [
     operation.ttlMs,
+    // The lease of a job lasts for `atLeast`.
+    operation.isJob === true ? (operation.minHoldMs ?? 0) : 0,
     operation.extend?.ttlMs ?? 0,
     operation.detach?.ttlMs ?? 0,
     ...(operation.inner === undefined ? [] : ttls(operation.inner)),

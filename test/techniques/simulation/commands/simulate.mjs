@@ -1,9 +1,8 @@
 /**
  * `npm run simulate -- --minutes 5`: the real engine in worlds of simulated processes, networks and Redis servers, each from a seed of its
- * own, until the time is over or a lock breaks a promise (exit code 1). `--profile` is line, quorum, modes, once, lead, all or replace
- * (default: each of them in turn); `--seed N` is the first seed, `--worlds N` how many seeds there are, each played in each profile (and then `--minutes`
- * counts for nothing), `--workers N` how many threads play them (default: one for each core), `--keep-going` looks for more after the first
- * failure. `--size small` plays worlds of few callers and faults, many times as fast.
+ * own, until the time is over or a lock breaks a promise (exit code 1). `--profile` is one of those below (default: each of them
+ * in turn); `--seed N` is the first seed, `--worlds N` how many seeds there are, each played in each profile (and then `--minutes` counts for
+ * nothing), `--workers N` how many threads play them (default: one for each core), `--keep-going` looks for more after the first failure. `--size small` plays worlds of few callers and faults, many times as fast.
  */
 import { randomInt } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -18,7 +17,18 @@ const PRINTS_EVERY_MS = 5_000;
 /** A world leaves much behind that is garbage at its end. */
 const YOUNG_MB = 64;
 
-const PROFILES = ['line', 'quorum', 'modes', 'once', 'lead', 'all', 'replace', 'operator'];
+const PROFILES = [
+  'line',
+  'quorum',
+  'modes',
+  'once',
+  'lead',
+  'all',
+  'replace',
+  'operator',
+  'cron',
+  'login',
+];
 const SIZES = ['usual', 'small'];
 
 function settingsOf(args) {

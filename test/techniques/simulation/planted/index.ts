@@ -1,8 +1,10 @@
 import { DETACHING } from './detaching.js';
 import { FENCING } from './fencing.js';
 import { HOLDING } from './holding.js';
+import { JOBS } from './jobs.js';
 import { LEADERS } from './leaders.js';
 import { LINE } from './line.js';
+import { LOGINS } from './logins.js';
 import { MODES } from './modes.js';
 import { ONCE } from './once.js';
 import { PLAIN_CASE } from './plain.js';
@@ -27,5 +29,7 @@ export const PLANTED: readonly PlantedBug[] = [
   ...ONCE,
   ...REPLACING,
   ...OPERATORS,
+  ...JOBS,
+  ...LOGINS,
   ...SERVICE,
 ];

@@ -69,6 +69,7 @@ function ofKind(
     case 'instance-released':
       return { kind, process, victim: random.between(0, 3), afterMs: random.pick(THINKS_MS) };
     case 'server-frozen':
+    case 'password-changed':
     case 'memory-full':
     case 'replication-cut':
       return { kind, server, forMs };

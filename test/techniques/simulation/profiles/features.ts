@@ -1,6 +1,7 @@
 import type { Random } from '../../faults/random.js';
 import type { FaultKind, Mode, ProfileName } from '../scenario.js';
 import type { LinkPlan } from '../world/link.js';
+import { JOBS } from './draw-jobs.js';
 import type { Size } from './size.js';
 
 /** What may happen in a world: every seed has another part of everything (Groce et al., "Swarm testing", 2012). */
@@ -23,6 +24,8 @@ export interface Features {
   readonly detaching: boolean;
   /** Whether there are candidates for a lead. */
   readonly leaders: boolean;
+  /** Whether processes run jobs at the times of a schedule. */
+  readonly jobs: boolean;
   /** Whether operators end locks. */
   readonly operators: boolean;
   /** Whether calls replace the holder. */
@@ -104,7 +107,7 @@ export function featuresOf(
 ): Features {
   const isQuorum =
     profile === 'quorum' ||
-    ((profile === 'lead' || profile === 'all' || profile === 'operator') && random.chance(0.3));
+    (['lead', 'all', 'operator', 'cron'].includes(profile) && random.chance(0.3));
   const serverCount = isQuorum ? random.pick(size.servers) : 1;
   // Over several masters there are exclusive locks, and nothing else.
   const isOne = serverCount === 1;
@@ -139,6 +142,7 @@ export function featuresOf(
     // A limit may be set lower while a place goes to somebody else, who takes it all the same.
     detaching: hasModes && !limitChanges && forDetaching.chance(0.25),
     leaders: profile === 'lead' || (profile === 'all' && forLeaders.chance(0.3)),
+    jobs: profile === 'cron',
     operators: profile === 'operator',
     replacing: profile === 'replace',
     staying: (profile === 'line' || profile === 'all') && forStaying.chance(0.3),
@@ -164,8 +168,7 @@ export function featuresOf(
   return { ...features, ...(profile === 'lead' ? longer(features) : rare), ...ofProfile(profile) };
 }
 
-const ofProfile = (profile: ProfileName): Partial<Features> =>
-  profile === 'replace' ? REPLACING : profile === 'operator' ? OPERATED : {};
+const ofProfile = (profile: ProfileName): Partial<Features> => OF_PROFILES[profile] ?? {};
 
 /** An instance that has stepped down is no candidate for a second, and a leader may rotate after a second. */
 const longer = ({ lengthMs }: Features): Partial<Features> => ({ lengthMs: 500 + 2 * lengthMs });
@@ -218,6 +221,22 @@ const REPLACING = {
   ...{ ...PLAIN, severalKeys: false, nobodyWaits: false, shortHolds: false },
   ...{ holdLimits: false, extensions: false, fixedLeases: false },
 } satisfies Partial<Features>;
+
+/** A job has a key for each time of its schedule. */
+const SCHEDULED = { ...PLAIN, keys: JOBS, lengthMs: 2_500 } satisfies Partial<Features>;
+
+/** One Redis whose password changes, and nothing else goes wrong. */
+const PASSWORDS = {
+  ...{ guardMs: 0, faults: ['password-changed'], mostFaults: 3, blocks: false },
+  ...{ fixedLeases: false, holdLimits: false },
+} satisfies Partial<Features>;
+
+const OF_PROFILES: Partial<Record<ProfileName, Partial<Features>>> = {
+  replace: REPLACING,
+  operator: OPERATED,
+  cron: SCHEDULED,
+  login: PASSWORDS,
+};
 
 function modesOf(random: Random): readonly Mode[] {
   const all: readonly Mode[] = ['exclusive', 'shared', 'shared', 'limit:2', 'limit:3'];

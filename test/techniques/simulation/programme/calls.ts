@@ -1,9 +1,9 @@
 import type { LockEngine } from '../../../../lib/engine/lock-engine.js';
 import type { LockLostError } from '../../../../lib/errors.js';
-import { LockError } from '../../../../lib/errors.js';
+import { LockError, LockNotAcquiredError } from '../../../../lib/errors.js';
 import type { Lock } from '../../../../lib/lease/lock.js';
 import { NonRetryableError } from '../../../../lib/once/attempt.js';
-import type { AcquireOptions } from '../../../../lib/options/acquire-options.js';
+import type { AcquireOptions, MethodRunOptions } from '../../../../lib/options/acquire-options.js';
 import type { History } from '../history.js';
 import type { Operation } from '../scenario.js';
 import type { SimProcess } from '../world/sim-process.js';
@@ -134,7 +134,12 @@ export class Calls {
     // Another function may have set it.
     const lastAsk = (): number | undefined => entered?.ask;
     try {
-      if (how === 'run')
+      if (operation.isJob === true) {
+        if (!(await this.#job(operation, work))) {
+          this.#history.record({ type: 'refused', client, ask });
+          return;
+        }
+      } else if (how === 'run')
         await this.#engine.run(keys, { ...options, ...waitOf(operation), signal }, work);
       else {
         const { acquired } = await this.#engine.tryRun(keys, options, work);
@@ -148,6 +153,22 @@ export class Calls {
       const last = lastAsk();
       if (last === undefined) throw error;
       this.#history.record({ type: 'released', client, ask: last, result: errorName(error) });
+    }
+  }
+
+  /** As `@CronLock` locks a method. Resolves with whether the job was run. */
+  async #job(operation: Operation, work: (lock: Lock) => Promise<void>): Promise<boolean> {
+    const options: MethodRunOptions = {
+      ...optionsOf(operation),
+      ...{ isMethod: true, ttlCoversMinHold: true, wait: 0 },
+    };
+    try {
+      const scope = await this.#engine.openScope(operation.keys, options);
+      await scope.run(work, () => undefined);
+      return true;
+    } catch (error) {
+      if (error instanceof LockNotAcquiredError) return false;
+      throw error;
     }
   }
 

@@ -10,7 +10,7 @@ import type {
 } from '../../../../lib/store/redis/client/redis-client.js';
 import { leavesReplicas } from '../../../../lib/store/redis/client/leaves-replicas.js';
 import { retryDelay } from '../../../../lib/store/redis/client/retry-delay.js';
-import { replyError } from '../../../../lib/store/redis/client/reply-errors.js';
+import { isLoginRefusal, replyError } from '../../../../lib/store/redis/client/reply-errors.js';
 import type { ScriptCall } from '../../../../lib/store/redis/scripts/script.js';
 import type { Answer, Connection } from './connection.js';
 import type { Network } from './network.js';
@@ -181,6 +181,12 @@ class SimClient implements RedisClient {
     connection.request(['ping'], (answer) => {
       if (this.#isClosing) return;
       this.#cancelTimer();
+      if ('error' in answer && isLoginRefusal(answer.error)) {
+        this.#events.onError(answer.error);
+        connection.abandon();
+        this.#closed();
+        return;
+      }
       if ('error' in answer) {
         const { runtime } = this.#source.process;
         this.#cancelTimer = runtime.setTimer(

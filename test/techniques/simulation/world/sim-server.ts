@@ -6,6 +6,8 @@ import { Replication } from './replication.js';
 import { newServer, type Context, type Server } from './server.js';
 import type { World } from './world.js';
 
+const WRONG_PASSWORD = 'WRONGPASS invalid username-password pair or user is disabled.';
+
 interface Work {
   readonly session: Session;
   readonly command: Command;
@@ -28,6 +30,8 @@ export class SimServer {
   #crashes = 0;
   /** How long it takes for a command. */
   slowUs = 0;
+  /** Connections that begin now have the wrong password, as long as this is not 0. */
+  wrongPasswords = 0;
   /** The names of keys to which nobody has a right. */
   readonly forbidden = new Set<string>();
 
@@ -190,7 +194,9 @@ export class SimServer {
       return;
     }
     if (name === 'ping') {
-      answer({ value: 'PONG' });
+      const isRefused = this.wrongPasswords > 0 && session.isNew;
+      session.isNew = isRefused;
+      answer(isRefused ? { error: WRONG_PASSWORD } : { value: 'PONG' });
       return;
     }
     if (name === 'subscribe') {
@@ -228,6 +234,8 @@ export class SimServer {
 /** A connection as the server sees it. */
 export class Session {
   readonly channels = new Set<string>();
+  /** It has not logged in. The first PING of a connection stands for that. */
+  isNew = true;
   /** A WAIT is being answered: what comes after it has to wait. */
   isWaiting = false;
   readonly #server: SimServer;
