@@ -62,6 +62,7 @@ export function scenarioOf(profile: ProfileName, seed: number, size: SizeName = 
     ...((features.replacing || features.operators || features.jobs) && {
       hasOwnIds: true as const,
     }),
+    ...(features.hasDriver && { hasDriver: true as const }),
     ...(guardMs > 0 && { restartGuard: { maxTtlMs: guardMs } }),
     ...(replicas > 0 && features.acknowledges && { replicas: { ack: replicas, timeoutMs: 50 } }),
   };

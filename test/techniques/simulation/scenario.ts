@@ -14,6 +14,7 @@ export const PROFILES = [
   'operator',
   'cron',
   'login',
+  'driver',
 ] as const;
 
 export type ProfileName = (typeof PROFILES)[number];
@@ -125,6 +126,8 @@ export interface ServicePlan {
   readonly shutdownTimeoutMs: number;
   /** Each instance has an id of its own. Worlds of earlier profiles lack it, so that they stay as they were: all their instances have one id. */
   readonly hasOwnIds?: true;
+  /** Locks are kept by a driver, in another database. */
+  readonly hasDriver?: true;
   readonly restartGuard?: { readonly maxTtlMs: number };
   readonly replicas?: { readonly ack: number; readonly timeoutMs: number };
 }

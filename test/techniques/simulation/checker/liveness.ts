@@ -20,6 +20,9 @@ const RECONNECTED_MS = 2_000;
 /** "It asks again after 1 s, 2 s, 4 s, and then every 5 s": a candidate that was refused. */
 const REFUSED_MS = 5_000;
 
+/** "Its locks wait by asking again": each process every 100 to 300 ms. */
+const POLLS_EVERY_MS = 350;
+
 /** Until an operator has asked all processes, twice. */
 const OPERATES_MS = 1_000;
 
@@ -67,14 +70,14 @@ const operationsOf = ({ processes }: Scenario): readonly Operation[] =>
 
 /** Where nothing is wrong. */
 export function quietMs(scenario: Scenario): number {
-  const { network, servers, processes } = scenario;
+  const { network, servers, processes, service } = scenario;
   const roundTripMs = (2 * (network.latencyUs + network.jitterUs)) / 1_000;
   const callers = processes.flatMap((process) => process.callers).length;
   const onceTrips = operationsOf(scenario).some(({ how }) => how === 'once')
     ? TRIPS_OF_AN_ATTEMPT * callers
     : 0;
   return servers.length === 1
-    ? (10 + onceTrips) * roundTripMs + 50
+    ? (10 + onceTrips) * roundTripMs + 50 + (service.hasDriver === true ? POLLS_EVERY_MS : 0)
     : (40 + onceTrips) * roundTripMs + 500;
 }
 

@@ -136,6 +136,8 @@ function enter(
 
 const isPlain = ({ processes, service }: Scenario): boolean =>
   service.restartGuard === undefined &&
+  // "Its locks wait by asking again."
+  service.hasDriver === undefined &&
   processes.every(({ callers }) =>
     callers.every(({ operations }) =>
       operations.every(

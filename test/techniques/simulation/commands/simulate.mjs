@@ -28,6 +28,7 @@ const PROFILES = [
   'operator',
   'cron',
   'login',
+  'driver',
 ];
 const SIZES = ['usual', 'small'];
 

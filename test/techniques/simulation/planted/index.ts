@@ -1,4 +1,5 @@
 import { DETACHING } from './detaching.js';
+import { DRIVER } from './driver.js';
 import { FENCING } from './fencing.js';
 import { HOLDING } from './holding.js';
 import { JOBS } from './jobs.js';
@@ -31,5 +32,6 @@ export const PLANTED: readonly PlantedBug[] = [
   ...OPERATORS,
   ...JOBS,
   ...LOGINS,
+  ...DRIVER,
   ...SERVICE,
 ];

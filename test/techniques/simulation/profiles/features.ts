@@ -24,6 +24,8 @@ export interface Features {
   readonly detaching: boolean;
   /** Whether there are candidates for a lead. */
   readonly leaders: boolean;
+  /** Whether locks are kept by a driver. */
+  readonly hasDriver: boolean;
   /** Whether processes run jobs at the times of a schedule. */
   readonly jobs: boolean;
   /** Whether operators end locks. */
@@ -142,6 +144,7 @@ export function featuresOf(
     // A limit may be set lower while a place goes to somebody else, who takes it all the same.
     detaching: hasModes && !limitChanges && forDetaching.chance(0.25),
     leaders: profile === 'lead' || (profile === 'all' && forLeaders.chance(0.3)),
+    hasDriver: false,
     jobs: profile === 'cron',
     operators: profile === 'operator',
     replacing: profile === 'replace',
@@ -231,11 +234,15 @@ const PASSWORDS = {
   ...{ fixedLeases: false, holdLimits: false },
 } satisfies Partial<Features>;
 
+/** What a driver can do, and what can happen to its database. */
+const DRIVEN = { ...PLAIN, hasDriver: true, replicas: 0 } satisfies Partial<Features>;
+
 const OF_PROFILES: Partial<Record<ProfileName, Partial<Features>>> = {
   replace: REPLACING,
   operator: OPERATED,
   cron: SCHEDULED,
   login: PASSWORDS,
+  driver: DRIVEN,
 };
 
 function modesOf(random: Random): readonly Mode[] {

@@ -2,6 +2,7 @@ import type { LockEngine } from '../../../../lib/engine/lock-engine.js';
 import { LockStoreUnavailableError } from '../../../../lib/errors.js';
 import type { History } from '../history.js';
 import type { CallerPlan, Intervention } from '../scenario.js';
+import { SimSource } from '../world/sim-client.js';
 import type { SimProcess } from '../world/sim-process.js';
 import { Callers } from './callers.js';
 import type { Parcel, Send } from './detaching.js';
@@ -9,6 +10,7 @@ import { engineOf, type EngineOptions } from './engine.js';
 import { PlannedFailure } from './failures.js';
 import type { Holdings } from './holdings.js';
 import { Operating } from './operating.js';
+import { SimDriver } from './sim-driver.js';
 
 /** Until a socket that was closed is gone, whatever the server does. */
 const CLOSED_WITHIN_MS = 1_000;
@@ -26,6 +28,7 @@ export class Application {
   readonly process: SimProcess;
   readonly #options: ApplicationOptions;
   readonly #engine: LockEngine;
+  readonly #driver: SimDriver | undefined;
   readonly #callers: Callers;
   #state: 'running' | 'closing' | 'ended' = 'running';
 
@@ -38,7 +41,13 @@ export class Application {
     const warn = (message: string): void => {
       history.record({ type: 'warned', client, message });
     };
-    this.#engine = engineOf(options, {
+    const { network, addresses, service } = options;
+    this.#driver =
+      service.hasDriver === true
+        ? new SimDriver(new SimSource(process, network, addresses[0]!))
+        : undefined;
+    const engineOptions = { ...options, driver: this.#driver };
+    this.#engine = engineOf(engineOptions, {
       runtime: process.runtime,
       ...(isKnown && { machine }),
       log: {
@@ -86,6 +95,7 @@ export class Application {
     this.#callers.stop();
     this.#engine.refuseWaiting();
     await this.#engine.shutdown();
+    this.#driver?.close();
     this.#state = 'ended';
     history.record({ type: 'ended', client });
     await this.#callers.hasStopped;
