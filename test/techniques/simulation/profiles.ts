@@ -18,6 +18,8 @@ import type { ClockPlan } from './world/clock.js';
 /** By how much the speeds of two clocks differ at the most: a little less than the `clockDrift` that the library allows for. */
 const MOST_DRIFT = 0.009;
 
+const OTHER_CLIENTS = ['node-redis', 'glide'] as const;
+
 /** Sources of chance for what was added to worlds later: the rest of a world is as it would be without. */
 const DETACHING = 1;
 const LEADERS = 2;
@@ -60,6 +62,10 @@ export function scenarioOf(profile: ProfileName, seed: number, size: SizeName = 
     clockDrift: 0.01,
     shutdownTimeoutMs: random.pick([0, 200, 5_000]),
     ...((features.replacing || features.operators || features.jobs) && {
+      hasOwnIds: true as const,
+    }),
+    ...(features.hasOtherClients && {
+      client: random.pick(OTHER_CLIENTS),
       hasOwnIds: true as const,
     }),
     ...(features.hasDriver && { hasDriver: true as const }),

@@ -15,6 +15,7 @@ export const PROFILES = [
   'cron',
   'login',
   'driver',
+  'clients',
 ] as const;
 
 export type ProfileName = (typeof PROFILES)[number];
@@ -119,6 +120,9 @@ export interface ServerPlan {
   readonly replicas: number;
 }
 
+/** What is different from one client of Redis to another, as the library meets it. */
+export type ClientKind = 'ioredis' | 'node-redis' | 'glide';
+
 /** How the library is set up in every process. */
 export interface ServicePlan {
   readonly nodeTimeoutMs: number;
@@ -126,6 +130,8 @@ export interface ServicePlan {
   readonly shutdownTimeoutMs: number;
   /** Each instance has an id of its own. Worlds of earlier profiles lack it, so that they stay as they were: all their instances have one id. */
   readonly hasOwnIds?: true;
+  /** Which client its connections behave like. Default: ioredis. */
+  readonly client?: ClientKind;
   /** Locks are kept by a driver, in another database. */
   readonly hasDriver?: true;
   readonly restartGuard?: { readonly maxTtlMs: number };

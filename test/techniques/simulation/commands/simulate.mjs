@@ -29,6 +29,7 @@ const PROFILES = [
   'cron',
   'login',
   'driver',
+  'clients',
 ];
 const SIZES = ['usual', 'small'];
 

@@ -1,3 +1,4 @@
+import { CLIENTS } from './clients.js';
 import { DETACHING } from './detaching.js';
 import { DRIVER } from './driver.js';
 import { FENCING } from './fencing.js';
@@ -33,5 +34,6 @@ export const PLANTED: readonly PlantedBug[] = [
   ...JOBS,
   ...LOGINS,
   ...DRIVER,
+  ...CLIENTS,
   ...SERVICE,
 ];

@@ -24,6 +24,8 @@ export interface Features {
   readonly detaching: boolean;
   /** Whether there are candidates for a lead. */
   readonly leaders: boolean;
+  /** Whether connections behave as those of other clients than ioredis. */
+  readonly hasOtherClients: boolean;
   /** Whether locks are kept by a driver. */
   readonly hasDriver: boolean;
   /** Whether processes run jobs at the times of a schedule. */
@@ -109,7 +111,7 @@ export function featuresOf(
 ): Features {
   const isQuorum =
     profile === 'quorum' ||
-    (['lead', 'all', 'operator', 'cron'].includes(profile) && random.chance(0.3));
+    (['lead', 'all', 'operator', 'cron', 'clients'].includes(profile) && random.chance(0.3));
   const serverCount = isQuorum ? random.pick(size.servers) : 1;
   // Over several masters there are exclusive locks, and nothing else.
   const isOne = serverCount === 1;
@@ -144,6 +146,7 @@ export function featuresOf(
     // A limit may be set lower while a place goes to somebody else, who takes it all the same.
     detaching: hasModes && !limitChanges && forDetaching.chance(0.25),
     leaders: profile === 'lead' || (profile === 'all' && forLeaders.chance(0.3)),
+    hasOtherClients: profile === 'clients',
     hasDriver: false,
     jobs: profile === 'cron',
     operators: profile === 'operator',

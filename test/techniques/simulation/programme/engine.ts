@@ -57,6 +57,6 @@ function redisStoreOf(
     },
     runtime: process.runtime,
     sourceOf: (location) =>
-      new SimSource(process, network, (location as { readonly host: string }).host),
+      new SimSource(process, network, (location as { readonly host: string }).host, service.client),
   });
 }

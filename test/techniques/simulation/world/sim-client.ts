@@ -10,8 +10,13 @@ import type {
 } from '../../../../lib/store/redis/client/redis-client.js';
 import { leavesReplicas } from '../../../../lib/store/redis/client/leaves-replicas.js';
 import { retryDelay } from '../../../../lib/store/redis/client/retry-delay.js';
-import { isLoginRefusal, replyError } from '../../../../lib/store/redis/client/reply-errors.js';
+import {
+  CLOSED,
+  isLoginRefusal,
+  replyError,
+} from '../../../../lib/store/redis/client/reply-errors.js';
 import type { ScriptCall } from '../../../../lib/store/redis/scripts/script.js';
+import type { ClientKind } from '../scenario.js';
 import type { Answer, Connection } from './connection.js';
 import type { Network } from './network.js';
 import type { SimProcess } from './sim-process.js';
@@ -32,10 +37,13 @@ export class SimSource implements RedisSource {
   readonly process: SimProcess;
   readonly network: Network;
 
-  constructor(process: SimProcess, network: Network, name: string) {
+  readonly client: ClientKind;
+
+  constructor(process: SimProcess, network: Network, name: string, client: ClientKind = 'ioredis') {
     this.process = process;
     this.network = network;
     this.name = name;
+    this.client = client;
   }
 
   connect(events: ClientEvents): RedisClient {
@@ -47,7 +55,19 @@ export class SimSource implements RedisSource {
   }
 }
 
-/** Behaves as `IoredisSingle` does with the options that the library gives it. */
+/** GLIDE keeps the order of this many requests. Its adapter holds the others back. */
+const MOST_ON_THEIR_WAY = 32;
+
+/** How often it pings an unused connection. */
+const PING_MS = 1_000;
+
+/**
+ * Behaves as `IoredisSingle` does with the options that the library gives it; or as the adapters of the other clients do:
+ *
+ * - node-redis ends a connection at once: what is on its way fails.
+ * - GLIDE connects twice, first to find out whether the server is there. Of its requests, 32 are on their way, and the others are held back.
+ *   That a connection is over is known when a request fails, or a ping after a second without requests.
+ */
 class SimClient implements RedisClient {
   readonly kind = 'single';
   readonly hasShardedChannels = false;
@@ -58,10 +78,13 @@ class SimClient implements RedisClient {
   readonly #pending = new Set<(error: Error) => void>();
   #state: ClientState = 'idle';
   #connection: Connection | undefined;
+  #held: (() => void)[] = [];
+  #isBroken = false;
   #isClosing = false;
   #isEnding = false;
   #tries = 0;
   #cancelTimer: () => void = () => undefined;
+  #cancelPing: () => void = () => undefined;
 
   constructor(source: SimSource, events: ClientEvents) {
     this.#source = source;
@@ -136,6 +159,11 @@ class SimClient implements RedisClient {
   }
 
   #send(command: Command): Promise<Answer> {
+    if (this.#isBroken) {
+      // The first request after the end of the connection shows it.
+      this.#closed();
+      return Promise.reject(new Error(CLOSED));
+    }
     const connection = this.#connection;
     if (this.#state !== 'ready' || this.#isClosing || connection === undefined)
       return Promise.reject(
@@ -143,19 +171,32 @@ class SimClient implements RedisClient {
       );
     return new Promise((resolve, reject) => {
       this.#pending.add(reject);
-      connection.request(command, (answer) => {
-        this.#pending.delete(reject);
-        if ('error' in answer && this.#leaves(new Error(answer.error)) === true) this.reconnect();
-        resolve(answer);
-      });
+      const send = (): void => {
+        connection.request(command, (answer) => {
+          this.#pending.delete(reject);
+          if ('error' in answer && this.#leaves(new Error(answer.error)) === true) this.reconnect();
+          resolve(answer);
+          this.#held.shift()?.();
+        });
+      };
+      const isFull = this.#source.client === 'glide' && this.#pending.size > MOST_ON_THEIR_WAY;
+      if (isFull) this.#held.push(send);
+      else send();
     });
   }
 
-  #dial(): void {
-    const { process, network, name } = this.#source;
+  #dial(why: 'to find out' | 'to use it' = 'to find out'): void {
+    const { process, network, name, client } = this.#source;
+    const isProbe = client === 'glide' && why === 'to find out';
     const { runtime } = process;
     const connection = network.dial(process, name, {
       onOpen: () => {
+        if (isProbe) {
+          connection.abandon();
+          this.#cancelTimer();
+          this.#dial('to use it');
+          return;
+        }
         this.#events.onConnect();
         this.#checkReadiness(connection);
       },
@@ -164,7 +205,9 @@ class SimClient implements RedisClient {
         this.#closed();
       },
       onClosed: () => {
-        this.#closed();
+        const isUnnoticed = this.#source.client === 'glide' && this.#pending.size === 0;
+        if (isUnnoticed && this.#state === 'ready' && !this.#isEnding) this.#isBroken = true;
+        else this.#closed();
       },
       onMessage: () => undefined,
     });
@@ -197,16 +240,31 @@ class SimClient implements RedisClient {
       }
       this.#tries = 0;
       this.#state = 'ready';
+      if (this.#source.client === 'glide') this.#pingLater();
       this.#events.onReady();
     });
+  }
+
+  #pingLater(): void {
+    this.#cancelPing();
+    this.#cancelPing = this.#source.process.runtime.setTimer(() => {
+      if (this.#state !== 'ready') return;
+      if (this.#pending.size === 0) this.#send(['ping']).catch(() => undefined);
+      this.#pingLater();
+    }, PING_MS);
   }
 
   /** Sends no more, and waits for a moment for what is still to come. */
   #close(): void {
     const connection = this.#connection;
     if (this.#isClosing || connection === undefined) return;
-    this.#isClosing = true;
     this.#cancelTimer();
+    if (this.#source.client !== 'ioredis') {
+      connection.abandon();
+      this.#closed();
+      return;
+    }
+    this.#isClosing = true;
     connection.finish();
     this.#cancelTimer = this.#source.process.runtime.setTimer(() => {
       connection.abandon();
@@ -218,13 +276,16 @@ class SimClient implements RedisClient {
     this.#cancelTimer();
     this.#connection = undefined;
     this.#isClosing = false;
+    this.#isBroken = false;
+    this.#cancelPing();
+    this.#held = [];
     this.#state = 'connecting';
-    const lost = Object.assign(
-      new Error('Reached the max retries per request limit (which is 0)'),
-      {
-        name: 'MaxRetriesPerRequestError',
-      },
-    );
+    const lost =
+      this.#source.client === 'ioredis'
+        ? Object.assign(new Error('Reached the max retries per request limit (which is 0)'), {
+            name: 'MaxRetriesPerRequestError',
+          })
+        : new Error(CLOSED);
     for (const reject of this.#pending) reject(lost);
     this.#pending.clear();
     if (this.#isEnding) {
