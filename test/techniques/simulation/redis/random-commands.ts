@@ -4,6 +4,8 @@ import type { ModelCommand } from './model.js';
 /** Plain commands with arguments that are mostly right, on few keys, so that they meet. */
 
 const KEYS = ['one', 'two', 'three'];
+/** Of its own: scripts write numbers to the other keys that are larger than the model counts. */
+const COUNTER = 'counter';
 const MEMBERS = ['a', 'b', 'c', 'aa', 'é', '€', 'Z', ''];
 const SCORES = [
   '1',
@@ -43,7 +45,14 @@ const MAKERS: readonly Maker[] = [
     ...maybe(random, random.pick(OPTIONS)),
     ...maybe(random, random.pick(OPTIONS)),
   ],
-  (random, keys) => ['INCR', random.pick(keys)],
+  (random) =>
+    random.pick<ModelCommand>([
+      ['INCR', COUNTER],
+      ['INCR', COUNTER],
+      ['SET', COUNTER, random.pick(SCORES)],
+      ['ZADD', COUNTER, '1', 'a'],
+      ['DEL', COUNTER],
+    ]),
   (random, keys) => ['DEL', ...several(random, keys)],
   (random, keys) => ['EXISTS', ...several(random, keys)],
   (random, keys) => [random.pick(['PTTL', 'TTL']), random.pick(keys)],
