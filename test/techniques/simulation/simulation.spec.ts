@@ -14,7 +14,7 @@ import { ownTurn } from './world/settle.js';
 const SEED = Number(process.env.HOLDFAST_SIMULATION_SEED ?? 1);
 
 /** A number, not a time: a faster machine has to see the same worlds. */
-const WORLDS = share(20, 150);
+const WORLDS = share(10, 75);
 
 const LIMIT_MS = 120_000;
 
