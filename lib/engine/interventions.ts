@@ -103,7 +103,7 @@ export class Interventions {
     waitMs: number,
   ): Promise<boolean> {
     const told = await this.#tell(targets, intervention, waitMs);
-    // The call has left, and the holder was not notified.
+    // The service shuts down: its call has failed, and no holder may lose its lock for that.
     if (this.#presence.isClosed) return false;
     for (const [index, target] of targets.entries())
       if (told[index] === undefined) await this.#endInStore(target, false);

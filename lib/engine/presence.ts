@@ -169,7 +169,7 @@ export class Presence {
           this.#tell(address, { type: 'ask', id, to, reply: reply ?? '', question }),
         ),
       );
-    // Replies cannot be received, but a lease may have to end. And no timer may follow the shutdown.
+    // Replies cannot be received, but a lease may have to end. After a shutdown, no timer may start.
     if (reply === undefined || this.#isClosed) {
       if (question.about === 'end') await send();
       return answers;

@@ -53,7 +53,7 @@ describe('a consumer of RabbitMQ', () => {
   it('acknowledges a message that was handled, and sends one whose lock is held to the dead letters', async () => {
     const strategy = new RabbitWithoutBroker({ noAck: false });
     await start(ShipmentsController, strategy);
-    /** Resolves with what the broker is told about the message. */
+    /** Resolves with the answer of the handler that the broker gets for the message. */
     const deliver = (id: string): Promise<unknown> =>
       new Promise((resolve, reject) => {
         const channel = {

@@ -22,7 +22,8 @@ const SILENT_MS = 2_000;
 
 /**
  * A driver as an application may write it, for a database with atomic steps and a clock of its own: a server of the world. Its replies are
- * late, fail or are lost as those of any server are. While it is not connected, operations wait, and are sent later, whoever waits for them.
+ * late, fail or are lost as those of any server are. While it is not connected, operations wait. They are sent later, even if no call waits
+ * for them any more.
  */
 export class SimDriver implements LockDriver {
   readonly #client: RedisClient;
