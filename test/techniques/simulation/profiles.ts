@@ -76,5 +76,6 @@ export function scenarioOf(profile: ProfileName, seed: number, size: SizeName = 
   const faults = withOperators(troubled, forOperators, features, drawn.length);
   const { network } = features;
   const drawnScenario = { profile, seed, servers, processes, service, network, faults };
-  return withTurnsSeen(withPlainCase(drawnScenario, forPlain), forOperators);
+  const staged = SIZES[size].hasMany ? withPlainCase(drawnScenario, forPlain) : drawnScenario;
+  return withTurnsSeen(staged, forOperators);
 }

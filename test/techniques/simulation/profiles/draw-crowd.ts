@@ -15,10 +15,10 @@ const PATIENT = 2;
 export function withCrowd(
   processes: readonly ProcessPlan[],
   random: Random,
-  { serverCount, guardMs, modes, leaders, onceWork }: Features,
+  { size, serverCount, guardMs, modes, leaders, onceWork }: Features,
 ): readonly ProcessPlan[] {
   const isPlain = serverCount === 1 && guardMs === 0 && modes.length === 1 && !leaders;
-  if (!random.chance(0.012) || !isPlain || onceWork !== 'none') return processes;
+  if (!size.hasMany || !random.chance(0.012) || !isPlain || onceWork !== 'none') return processes;
   const operation = (times: Pick<Operation, 'waitMs' | 'holdMs' | 'patienceMs'>): Operation => ({
     ...{ how: random.pick(['acquire', 'run']), keys: ['a'], mode: 'exclusive', pauseMs: 0 },
     ...{ ttlMs: 4_000, ...times },

@@ -151,7 +151,7 @@ export function featuresOf(
     jobs: profile === 'cron',
     operators: profile === 'operator',
     replacing: profile === 'replace',
-    staying: (profile === 'line' || profile === 'all') && forStaying.chance(0.3),
+    staying: size.hasMany && (profile === 'line' || profile === 'all') && forStaying.chance(0.3),
     severalKeys: random.chance(0.4),
     crowds: random.chance(0.3),
     nobodyWaits: random.chance(0.05),

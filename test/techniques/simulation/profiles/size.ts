@@ -9,6 +9,8 @@ export interface Size {
   readonly faults: number;
   readonly servers: readonly number[];
   readonly lengthsMs: readonly number[];
+  /** Whether some worlds are made for what many callers do: a crowd, callers who stay, a staged case. */
+  readonly hasMany: boolean;
 }
 
 export type SizeName = 'usual' | 'small';
@@ -22,6 +24,7 @@ export const SIZES: Readonly<Record<SizeName, Size>> = {
     faults: 8,
     servers: [3, 3, 3, 3, 5, 2],
     lengthsMs: [500, 2_000, 6_000],
+    hasMany: true,
   },
   small: {
     processes: [2, 2, 2, 3],
@@ -30,5 +33,6 @@ export const SIZES: Readonly<Record<SizeName, Size>> = {
     faults: 2,
     servers: [3],
     lengthsMs: [200, 500],
+    hasMany: false,
   },
 };
