@@ -107,8 +107,7 @@ class WorldStage {
     this.#lives[index] = life + 1;
     const machine = `p${index}`;
     const name = life === 0 ? machine : `${machine}.${life + 1}`;
-    const ids = service.hasOwnIds ? 'own' : 'alike';
-    const process = new SimProcess(world, { name, machine, clock, ids });
+    const process = new SimProcess(world, { name, machine, clock });
     const addresses = servers.map((server) => server.name);
     const application = new Application({
       ...{ process, network, history, holdings, addresses, service, handoff },

@@ -61,13 +61,7 @@ export function scenarioOf(profile: ProfileName, seed: number, size: SizeName = 
     nodeTimeoutMs: features.nodeTimeoutMs,
     clockDrift: 0.01,
     shutdownTimeoutMs: random.pick([0, 200, 5_000]),
-    ...((features.replacing || features.operators || features.jobs) && {
-      hasOwnIds: true as const,
-    }),
-    ...(features.hasOtherClients && {
-      client: random.pick(OTHER_CLIENTS),
-      hasOwnIds: true as const,
-    }),
+    ...(features.hasOtherClients && { client: random.pick(OTHER_CLIENTS) }),
     ...(features.hasDriver && { hasDriver: true as const }),
     ...(guardMs > 0 && { restartGuard: { maxTtlMs: guardMs } }),
     ...(replicas > 0 && features.acknowledges && { replicas: { ack: replicas, timeoutMs: 50 } }),

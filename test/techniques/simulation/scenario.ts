@@ -128,8 +128,6 @@ export interface ServicePlan {
   readonly nodeTimeoutMs: number;
   readonly clockDrift: number;
   readonly shutdownTimeoutMs: number;
-  /** Each instance has an id of its own. Worlds of earlier profiles lack it, so that they stay as they were: all their instances have one id. */
-  readonly hasOwnIds?: true;
   /** Which client its connections behave like. Default: ioredis. */
   readonly client?: ClientKind;
   /** Locks are kept by a driver, in another database. */

@@ -124,7 +124,7 @@ function recoveryOf(
     case 'work-forgotten': {
       // "The old holder is notified first; then the next caller gets the key."
       const thinksMs = 'afterMs' in fault ? fault.afterMs : 0;
-      return scenario.service.hasOwnIds === true && done.every((each) => isOfOperator(each.fault))
+      return done.every((each) => isOfOperator(each.fault))
         ? { from: at, until: at + thinksMs + OPERATES_MS }
         : { from: at, until: until + thinksMs };
     }

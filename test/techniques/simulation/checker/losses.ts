@@ -76,10 +76,7 @@ export function lossesOf(
       if (!forgets(fault, scenario, done)) return [];
       const lateMs = isOfOperator(fault) ? latestArrivalMs(at, scenario, done) : 0;
       // "The old holder is notified first; then the next caller gets the key."
-      const isTelling =
-        isOfOperator(fault) &&
-        scenario.service.hasOwnIds === true &&
-        !closesMeanwhile(fault, calls, [at, at + lateMs]);
+      const isTelling = isOfOperator(fault) && !closesMeanwhile(fault, calls, [at, at + lateMs]);
       if (isTelling && isCalmBeside({ done }, at, at + lateMs)) return [];
       const isNoticed = isTold(fault) && done.every(answers) && !hasFixedLeases(scenario);
       return [

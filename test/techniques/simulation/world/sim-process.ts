@@ -2,7 +2,7 @@ import type { ClockPlan } from './clock.js';
 import { SimClock } from './clock.js';
 import type { Connection } from './connection.js';
 import { Phase } from './event-queue.js';
-import { SimRuntime, type Enter, type Ids } from './sim-runtime.js';
+import { SimRuntime, type Enter } from './sim-runtime.js';
 import type { World } from './world.js';
 
 /** How a process stands still. Of one whose machine sleeps, the monotonic clock does, too. */
@@ -18,7 +18,6 @@ interface SimProcessOptions {
   readonly name: string;
   readonly machine: string;
   readonly clock: ClockPlan;
-  readonly ids?: Ids;
 }
 
 /** An operating system process: its clock, its event loop, its connections. What runs in it is another matter. */
@@ -41,7 +40,7 @@ export class SimProcess {
   #standsStillUntilUs = 0;
   #isDead = false;
 
-  constructor(world: World, { name, machine, clock, ids }: SimProcessOptions) {
+  constructor(world: World, { name, machine, clock }: SimProcessOptions) {
     this.#world = world;
     this.name = name;
     this.machine = machine;
@@ -51,7 +50,7 @@ export class SimProcess {
       if (phase === Phase.AfterInput) world.in(0, () => this.#enter(callback, phase, false), phase);
       else this.#enter(callback, phase, false);
     };
-    this.runtime = new SimRuntime(world, this.clock, enter, ids);
+    this.runtime = new SimRuntime(world, this.clock, enter);
     this.applicationRuntime = new SimRuntime(world, this.clock, enter);
   }
 

@@ -7,9 +7,6 @@ import type { World } from './world.js';
 /** Lets the process run a callback now, or when it runs again, or never. */
 export type Enter = (callback: () => void, phase: Phase) => void;
 
-/** Whether the ids of processes differ at their ends, or only at their beginnings. */
-export type Ids = 'own' | 'alike';
-
 /** Node fires a timer so much late, in µs, even if nothing else is to be done. */
 const LATE_US = 1_000;
 
@@ -19,18 +16,17 @@ export class SimRuntime implements Runtime {
   readonly #clock: SimClock;
   readonly #enter: Enter;
   readonly #name: string;
-  readonly #firstId: number;
   readonly #timers = new Set<() => void>();
-  #ids = 0;
+  /** The number of the last id. Instances are known by the ends of their ids, so each begins elsewhere. */
+  #lastId: number;
 
-  /** @param ids 'own': their ends, too, are of this process alone, and name the instance */
-  constructor(world: World, clock: SimClock, enter: Enter, ids: Ids = 'alike') {
+  constructor(world: World, clock: SimClock, enter: Enter) {
     this.#world = world;
     this.#clock = clock;
     this.#enter = enter;
     const name = world.random.processes.between(0, 2 ** 32 - 1);
     this.#name = name.toString(16).padStart(8, '0');
-    this.#firstId = ids === 'own' ? name : 0;
+    this.#lastId = name;
   }
 
   /** How all of its ids begin. */
@@ -70,9 +66,8 @@ export class SimRuntime implements Runtime {
   }
 
   uuid(): string {
-    this.#ids += 1;
-    const end = this.#ids + this.#firstId;
-    return `${this.#name}-0000-4000-8000-${end.toString(16).padStart(12, '0')}`;
+    this.#lastId += 1;
+    return `${this.#name}-0000-4000-8000-${this.#lastId.toString(16).padStart(12, '0')}`;
   }
 
   /** Forgets all timers: the process is dead. */
