@@ -10,7 +10,7 @@ const own = join(projectRoot, 'node_modules', '.cache', 'nestjs-holdfast', 'prom
 
 /** What a developer can run by hand where the program cannot be had. */
 const INSTALL_HINT = `Install Prometheus, or name its program, then run the command again:
-  PROMTOOL_BIN=/path/to/promtool npm run test:soak`;
+  PROMTOOL_BIN=/path/to/promtool npm run test:long`;
 
 /** The path of the program: `$PROMTOOL_BIN`, else what is on the PATH, else what Debian has. */
 export function ensurePromtool(log = console.log) {

@@ -3,10 +3,11 @@
  *
  * - `main`, which `npm test` runs: everything but the samples and what takes long
  * - `unit`: what needs no server, no other process and no compiler
- * - `soak`: what takes long (`test/techniques/soak/`, `test/techniques/simulation/` without its explorer, the conformance suites over one or two masters in a list,
- *   and over several of which some are dead, far or silent, the page, the command line and health checks, and what needs a compiler, many
- *   servers or more than 4 s of a processor for one subject), and what has more to do when it has the time (test/support/soak.ts), at its
- *   whole length
+ * - `soak`: what keeps the machine busy and measures how late it is (`test/techniques/soak/`, `test/techniques/simulation/` without its
+ *   explorer), and what has more to do when it has the time (test/support/soak.ts), at its whole length
+ * - `long`: what takes long, mostly because it waits: the conformance suites over one or two masters in a list, and over several of which
+ *   some are dead, far or silent, the page, the command line and health checks, and what needs a compiler, many servers or more than 4 s of
+ *   a processor for one subject
  * - `hostile`: what is tried with random inputs (test/support/cases.ts), the model of Redis too, with a million of each
  * - `samples`: the programs of `sample/`, and what needs PostgreSQL
  * - `browser`: what needs a browser (`test/board/browser/`)
@@ -23,20 +24,21 @@ const NOT_OURS = /^claims\/apps\/templates\//;
 const SAMPLE = /^test\/claims\/(sample\/|patterns\/transactions\.)/;
 const BROWSER = /^test\/board\/browser\//;
 const SITE = /^test\/claims\/site\//;
-const LONG =
-  /^test\/(techniques\/soak\/|techniques\/simulation\/(?!explorer\/)|techniques\/conformance\/\w+-(dead|far|few|silent)\.)/;
+const BUSY = /^test\/techniques\/(soak\/|simulation\/(?!explorer\/))/;
+const SEVERAL = /^test\/techniques\/conformance\/\w+-(dead|far|few|silent)\./;
 /** What operators use starts applications and programs by the dozen. */
 const OF_OPERATORS =
   /^test\/(board\/(actions|events|guards|page)\.|terminus\/terminus\.|admin\/(admin-several|frozen)\.|cli\/(?!text|command-line|checks|reports)|leader\/processes\.|lease\/forgotten-locks\.)/;
 /** A compiler, many servers, or more than 4 s of a processor, for what is also tested elsewhere or seldom changes. */
 const HEAVY =
   /^test\/(claims\/types\/|techniques\/hostile\/|claims\/docs\/(options|operations)\.|techniques\/conformance\/(sentinel|once|cluster|places|fail-over)\.|claims\/transports\/|claims\/alerts\/|claims\/track-record\/(connections|quorum|quorum-line|many-keys|several-keys|dead-places)\.|store\/(sharded-line|silent-masters)\.|migrate\/compiles\.|claims\/interop\/)/;
-const isLong = (spec) => [LONG, OF_OPERATORS, HEAVY].some((long) => long.test(spec));
+const isLong = (spec) => [BUSY, SEVERAL, OF_OPERATORS, HEAVY].some((long) => long.test(spec));
 const HAS_SHARE = 'test/support/soak.ts';
 const HAS_CASES = 'test/support/cases.ts';
 /** `test/support/redis-process.ts` starts servers, by `node:child_process`. */
 const NOT_UNIT = new Set(['node:child_process', 'typescript']);
 
+const isSoak = (spec) => BUSY.test(spec) || importsOf(spec).has(HAS_SHARE);
 const isMain = (spec) =>
   !isLong(spec) && ![SAMPLE, BROWSER, SITE].some((other) => other.test(spec));
 const isUnit = (spec) => isMain(spec) && disjoint(importsOf(spec), NOT_UNIT);
@@ -44,7 +46,8 @@ const isUnit = (spec) => isMain(spec) && disjoint(importsOf(spec), NOT_UNIT);
 const BELONGS = {
   main: isMain,
   unit: isUnit,
-  soak: (spec) => isLong(spec) || importsOf(spec).has(HAS_SHARE),
+  soak: isSoak,
+  long: (spec) => isLong(spec) && !isSoak(spec),
   hostile: (spec) => importsOf(spec).has(HAS_CASES),
   samples: (spec) => SAMPLE.test(spec),
   browser: (spec) => BROWSER.test(spec),

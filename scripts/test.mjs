@@ -33,8 +33,8 @@ function readArguments(args) {
     env.HOLDFAST_SOAK = 'yes';
     // Each of them keeps the machine busy, and measures how late it is.
     forJest.unshift('--maxWorkers=2');
-    env.PROMTOOL_BIN = ensurePromtool();
   }
+  if (env.HOLDFAST_PART === 'long') env.PROMTOOL_BIN = ensurePromtool();
   if (env.HOLDFAST_PART === 'hostile') {
     env.HOLDFAST_CASES = process.env.HOLDFAST_CASES ?? '1000000';
     // A property has one time limit, however many inputs it is tried with.
