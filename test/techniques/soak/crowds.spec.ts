@@ -62,7 +62,7 @@ describe('many readers in line', () => {
         process: 1,
         callers: 50,
         keys: Array.from({ length: 1_000 }, (_, index) => `other:${index}`),
-        ttlsMs: [2_000],
+        ttlsMs: [4_000],
         holdMs: [HELD_MS + 1_000, HELD_MS + 1_000],
       };
       const crews = [HOLDER, crowd, others];

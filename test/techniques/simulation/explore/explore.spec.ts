@@ -68,6 +68,7 @@ describe('worlds that are explored', () => {
       while (!explored.isComplete && explored.report === undefined)
         explored = await ownTurn(() => exploration.goOn(TURN_MS));
       expect(explored.report).toBeUndefined();
+      expect(explored.worlds).toBeGreaterThan(30);
     },
     LIMIT_MS,
   );

@@ -10,7 +10,7 @@ export interface Scope {
 
 interface Plan {
   readonly servers: 1 | 3;
-  /** Default: 10. */
+  /** Default: 14. Fewer callers meet less often. */
   readonly depth?: number;
   /** Of each process, what each of its callers does. */
   readonly processes: readonly (readonly Partial<Operation>[])[];
@@ -30,9 +30,10 @@ const LEASE: Operation = {
 };
 
 const PLANS: Readonly<Record<string, Plan>> = {
-  'two processes, one key': { servers: 1, processes: [[{}], [{}]] },
+  'two processes, one key': { servers: 1, depth: 24, processes: [[{}], [{}]] },
   'two processes with two callers each, one key': {
     servers: 1,
+    depth: 28,
     processes: [
       [{}, {}],
       [{}, {}],
@@ -41,6 +42,7 @@ const PLANS: Readonly<Record<string, Plan>> = {
   'three processes, one key': { servers: 1, processes: [[{}], [{}], [{}]] },
   'two processes, two keys in two orders': {
     servers: 1,
+    depth: 30,
     processes: [[{ keys: ['a', 'b'] }], [{ keys: ['b', 'a'] }]],
   },
   'three processes, three keys in a circle': {
@@ -53,10 +55,12 @@ const PLANS: Readonly<Record<string, Plan>> = {
   },
   'three processes, two places': {
     servers: 1,
+    depth: 18,
     processes: [[{ mode: 'limit:2' }], [{ mode: 'limit:2' }], [{ mode: 'limit:2' }]],
   },
   'readers and places of two keys': {
     servers: 1,
+    depth: 38,
     processes: [
       [
         { mode: 'limit:2', holdMs: 100 },
@@ -73,7 +77,7 @@ const PLANS: Readonly<Record<string, Plan>> = {
     servers: 1,
     processes: [[{}], [{ how: 'tryAcquire', waitMs: 0 }], [{ patienceMs: 2 }]],
   },
-  'two processes, one key, three masters': { servers: 3, depth: 9, processes: [[{}], [{}]] },
+  'two processes, one key, three masters': { servers: 3, depth: 7, processes: [[{}], [{}]] },
   'three processes, one key, three masters': {
     servers: 3,
     depth: 4,
@@ -81,6 +85,7 @@ const PLANS: Readonly<Record<string, Plan>> = {
   },
   'two processes, two keys, three masters': {
     servers: 3,
+    depth: 9,
     processes: [[{ keys: ['a', 'b'] }], [{ keys: ['b', 'a'] }]],
   },
 };
@@ -89,7 +94,7 @@ const PLANS: Readonly<Record<string, Plan>> = {
 export const SCOPES: readonly Scope[] = Object.entries(PLANS).map(([name, plan]) => ({
   name,
   scenario: scenarioOf(plan),
-  depth: plan.depth ?? 10,
+  depth: plan.depth ?? 14,
 }));
 
 function scenarioOf({ servers, processes }: Plan): Scenario {

@@ -2,13 +2,10 @@ import type { Instant } from '../../../../lib/time/clock.js';
 import type { Runtime } from '../../../../lib/time/runtime.js';
 import type { SimClock } from './clock.js';
 import { Phase, type Event } from './event-queue.js';
-import type { World } from './world.js';
+import { LATE_US, type World } from './world.js';
 
 /** Lets the process run a callback now, or when it runs again, or never. */
 export type Enter = (callback: () => void, phase: Phase) => void;
-
-/** Node fires a timer so much late, in µs, even if nothing else is to be done. */
-const LATE_US = 1_000;
 
 /** Time, timers, chance and ids of one process. */
 export class SimRuntime implements Runtime {
@@ -48,7 +45,8 @@ export class SimRuntime implements Runtime {
     // As Node does it: whole milliseconds, at least one.
     const wholeMs = Math.max(1, Math.trunc(delayMs));
     const dueUs = this.#clock.monotonicUs + wholeMs * 1_000;
-    return this.#when(callback, dueUs, LATE_US * this.#world.random.processes.fraction());
+    const { latestTimerUs, random } = this.#world;
+    return this.#when(callback, dueUs, latestTimerUs * random.processes.fraction());
   }
 
   afterInput(callback: () => void): () => void {

@@ -7,6 +7,9 @@ import { settle } from './settle.js';
 /** Branches of the one seed. What is drawn from one of them does not shift the others. */
 const BRANCHES = ['network', 'processes', 'faults'] as const;
 
+/** Node fires a timer so much late, in µs, even if nothing else is to be done. */
+export const LATE_US = 1_000;
+
 /** True time, chance, and what is to happen next. Everything in a simulation hangs on one of these. */
 export class World {
   /** Of everything that happens in it. */
@@ -33,6 +36,11 @@ export class World {
 
   get nowMs(): number {
     return this.#nowUs / 1_000;
+  }
+
+  /** How late Node fires a timer, at the most, in µs; where an order decides, what is due at the same time happens at the same time. */
+  get latestTimerUs(): number {
+    return this.#inOrder === undefined ? LATE_US : 0;
   }
 
   /** How many events have happened. */
