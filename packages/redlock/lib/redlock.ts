@@ -86,6 +86,8 @@ export class Redlock extends EventEmitter {
       {
         warn: (message) => {
           process.emitWarning(message, 'HoldfastWarning');
+          // What is wrong with a server. The end of a lock is no error of node-redlock.
+          if (!/^Locks? "/.test(message)) this.emit('error', new Error(message));
         },
         error: (message, error) => {
           this.emit('error', error instanceof Error ? error : new Error(String(message)));
@@ -94,7 +96,10 @@ export class Redlock extends EventEmitter {
     );
   }
 
-  /** Releases all locks, and closes its own connections and those of the clients. Closes nothing of a `LockService`. */
+  /**
+   * Waits for locks that are held, for 10 s at most, and releases them. Then it closes its own connections and those of
+   * the clients. Closes nothing of a `LockService`.
+   */
   async quit(): Promise<void> {
     if (!this.#isOwn) return;
     await this.#locks.shutdown();
@@ -112,10 +117,8 @@ export class Redlock extends EventEmitter {
     settings: Partial<Settings> = {},
   ): Promise<RedlockLock> {
     refuseFraction(duration);
-    const startMs = Date.now();
     const held = await this.#acquire(resources, duration, { settings, autoExtend: false });
-    const expiration = this.#expiration(startMs, duration, settings);
-    return new RedlockLock(this, held, statsOf(this.clients, undefined), expiration);
+    return this.#lockOf(held, { resources, duration, settings });
   }
 
   /** Releases a lock. Rejects with an `ExecutionError` when it was over already, and when it was released before. */
@@ -140,13 +143,12 @@ export class Redlock extends EventEmitter {
     settings: Partial<Settings> = {},
   ): Promise<RedlockLock> {
     refuseFraction(duration);
-    const startMs = Date.now();
-    if (existing.expiration < startMs)
+    if (existing.expiration < Date.now())
       throw new ExecutionError('Cannot extend an already-expired lock.', []);
-    await this.#attempt(() => existing.held.extend(leaseOf(duration)));
+    const { held, resources } = existing;
+    await this.#attempt(() => held.extend(leaseOf(duration)));
     existing.expiration = 0;
-    const expiration = this.#expiration(startMs, duration, settings);
-    return new RedlockLock(this, existing.held, statsOf(this.clients, undefined), expiration);
+    return this.#lockOf(held, { resources, duration, settings });
   }
 
   /** Runs `routine` under a lock that is renewed; its signal aborts when the lock is lost. */
@@ -172,13 +174,11 @@ export class Redlock extends EventEmitter {
       throw new Error(
         'A lock `duration` must be at least 100ms greater than the `automaticExtensionThreshold` setting.',
       );
-    const startMs = Date.now();
     const held = await this.#acquire(resources, duration, { settings, autoExtend: true });
-    const expiration = this.#expiration(startMs, duration, settings);
-    const lock = new RedlockLock(this, held, statsOf(this.clients, undefined), expiration);
+    const lock = this.#lockOf(held, { resources, duration, settings });
     const signal: RedlockAbortSignal = held.signal;
-    held.signal.addEventListener('abort', () => {
-      signal.error = held.signal.reason as Error;
+    signal.addEventListener('abort', () => {
+      signal.error = this.#failureOf(signal.reason as Error);
     });
     try {
       return await routine(signal);
@@ -187,9 +187,24 @@ export class Redlock extends EventEmitter {
     }
   }
 
-  #expiration(startMs: number, duration: number, settings: Partial<Settings>): number {
+  /** The lock counts what remains from the request that was granted, and not from the call that waited for it. */
+  #lockOf(
+    held: Lock,
+    {
+      resources,
+      duration,
+      settings,
+    }: {
+      readonly resources: readonly string[];
+      readonly duration: number;
+      readonly settings: Partial<Settings>;
+    },
+  ): RedlockLock {
     const { driftFactor } = settingsFrom(settings, this.settings);
-    return startMs + duration - (Math.round(driftFactor * duration) + 2);
+    const longestMs = duration - (Math.round(driftFactor * duration) + 2);
+    const expiration = Math.floor(Date.now() + Math.min(held.remainingMs, longestMs));
+    const attempts = statsOf(this.clients, undefined);
+    return new RedlockLock(this, held, { resources, attempts, expiration });
   }
 
   async #acquire(
@@ -205,21 +220,22 @@ export class Redlock extends EventEmitter {
     return this.#attempt(() => this.#locks.acquire(resources, { ttl, wait, autoExtend }));
   }
 
-  /** Refusals of Holdfast become errors of node-redlock. Other errors are mistakes, and are thrown as they are. */
   async #attempt<T>(operation: () => Promise<T>): Promise<T> {
     try {
       return await operation();
     } catch (error) {
-      if (error instanceof LockNotAcquiredError || error instanceof LockLostError)
-        throw this.#refusal(new ResourceLockedError(error.message, { cause: error }));
-      if (error instanceof LockStoreUnavailableError) throw this.#refusal(error);
-      if (error instanceof LockKeyError)
-        throw new Error(
-          `${error.detail} For a hash tag such as {orders}, set keyPrefix: '{orders}' in LockModule, and pass its LockService to new Redlock.`,
-          { cause: error },
-        );
-      throw error;
+      throw this.#failureOf(error as Error);
     }
+  }
+
+  /** Refusals of Holdfast become errors of node-redlock. Other errors are mistakes, and stay as they are. */
+  #failureOf(error: Error): Error {
+    if (error instanceof LockNotAcquiredError || error instanceof LockLostError)
+      return this.#refusal(new ResourceLockedError(error.message, { cause: error }));
+    if (error instanceof LockStoreUnavailableError) return this.#refusal(error);
+    if (error instanceof LockKeyError)
+      return new Error(error.detail + hintFor(error.detail), { cause: error });
+    return error;
   }
 
   #refusal(cause: Error): ExecutionError {
@@ -232,6 +248,11 @@ function refuseFraction(duration: number): void {
   if (Math.floor(duration) !== duration)
     throw new Error('Duration must be an integer value in milliseconds.');
 }
+
+const hintFor = (detail: string): string =>
+  detail.includes('contains a brace')
+    ? " For a hash tag such as {orders}, set keyPrefix: '{orders}' in LockModule, and pass its LockService to new Redlock."
+    : '';
 
 /** A longer lease would be refused. */
 const leaseOf = (duration: number): number => Math.min(duration, LONGEST_MS);
@@ -252,11 +273,18 @@ export class RedlockLock {
   constructor(
     redlock: Redlock,
     held: Lock,
-    attempts: readonly Promise<ExecutionStats>[],
-    expiration: number,
+    {
+      resources,
+      attempts,
+      expiration,
+    }: {
+      readonly resources: readonly string[];
+      readonly attempts: readonly Promise<ExecutionStats>[];
+      readonly expiration: number;
+    },
   ) {
     this.redlock = redlock;
-    this.resources = [...held.keys];
+    this.resources = [...resources];
     this.value = String(held.fencingToken);
     this.attempts = attempts;
     this.expiration = expiration;
