@@ -1,7 +1,8 @@
 import type ts from 'typescript';
 import type { Injection } from './injection.js';
+import { hasSpecial } from './lock-keys.js';
 import type { Subject } from './subject.js';
-import { numberIn, optionsIn, waitText, type Given } from './values.js';
+import { numberIn, optionsIn, SHORTEST_MS, waitText, type Given } from './values.js';
 
 /** A mutex that is made, and taken in the next statement. */
 export interface MutexPlan {
@@ -39,6 +40,7 @@ export function planMutex(
   const [, key, settings, another] = made.arguments ?? [];
   if (target === undefined || acquire === undefined || key === undefined || another !== undefined)
     return undefined;
+  if (hasSpecial(subject, key)) return undefined;
   const options = optionsOf(subject, settings);
   const taken = takenIn(subject, acquire);
   if (options === undefined || taken === undefined) return undefined;
@@ -115,10 +117,16 @@ function optionsOf(
   const refresh = take('refreshInterval');
   // `onLockLost`, `identifier` and what else there may be is not for us to decide.
   if (known.size > 0) return undefined;
-  const isFixed = refresh !== undefined && numberIn(subject, refresh.value) === 0;
+  const isBelow = (given: Given | undefined, least: number): boolean =>
+    given !== undefined && (numberIn(subject, given.value) ?? least) < least;
+  // With these, LockService throws, or redis-semaphore never acquires.
+  if (isBelow(ttl, SHORTEST_MS) || isBelow(timeout, SHORTEST_MS) || isBelow(limit, 1))
+    return undefined;
+  const refreshMs = refresh === undefined ? undefined : numberIn(subject, refresh.value);
+  if (refresh !== undefined && refreshMs === undefined) return undefined;
   const wait =
     limit === undefined ? timeout?.text : shorterWait(subject, { limit, interval, timeout });
-  return { ttl: ttl?.text, wait, autoExtend: isFixed ? 'false' : undefined };
+  return { ttl: ttl?.text, wait, autoExtend: refreshMs === 0 ? 'false' : undefined };
 }
 
 /** The attempts or the time limit, whichever ends first. */

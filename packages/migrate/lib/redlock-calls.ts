@@ -4,7 +4,7 @@ import { planLock } from './redlock-locks.js';
 import { waitOf, type Retries } from './redlock-settings.js';
 import { callOn, type ServiceCall } from './service-calls.js';
 import type { Subject } from './subject.js';
-import { numberIn, optionsText } from './values.js';
+import { numberIn, optionsText, SHORTEST_MS } from './values.js';
 
 /** What a call of redlock becomes. */
 export interface CallPlan {
@@ -130,7 +130,7 @@ function lockingOf(
   const wait = waitOf(subject, given.settings, given.retries);
   const key = keyText(subject, resources);
   const ttlMs = numberIn(subject, duration);
-  if (wait === undefined || key === undefined || (ttlMs !== undefined && ttlMs < SHORTEST_TTL_MS))
+  if (wait === undefined || key === undefined || (ttlMs !== undefined && ttlMs < SHORTEST_MS))
     return undefined;
   return (service, method, options) => {
     const { expression: owner, name } = call.expression;
@@ -142,9 +142,6 @@ function lockingOf(
     subject.rewrite(call, subject.startOf(duration), end, text);
   };
 }
-
-/** LockService refuses a shorter one. */
-const SHORTEST_TTL_MS = 50;
 
 function keyText(subject: Subject, resources: ts.Expression): string | undefined {
   const { ts } = subject;

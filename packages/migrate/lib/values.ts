@@ -43,8 +43,8 @@ export function numberIn({ ts }: Subject, expression: ts.Expression): number | u
 /** One number of a calculation: written in the code, or the default of the other library. */
 export type Factor = ts.Expression | number;
 
-/** LockService refuses a shorter wait, except 0. */
-const SHORTEST_WAIT_MS = 50;
+/** LockService refuses a shorter ttl, and a shorter wait except 0. */
+export const SHORTEST_MS = 50;
 
 /** How long the retries of another library last: their number by the pause between them. */
 export function waitText(subject: Subject, count: Factor, pause: Factor): string {
@@ -58,7 +58,7 @@ export function waitText(subject: Subject, count: Factor, pause: Factor): string
   return `${factorText(subject, count)} * ${factorText(subject, pause)}`;
 }
 
-const waitMs = (ms: number): number => (ms === 0 ? 0 : Math.max(SHORTEST_WAIT_MS, ms));
+const waitMs = (ms: number): number => (ms === 0 ? 0 : Math.max(SHORTEST_MS, ms));
 
 function factorText(subject: Subject, factor: Factor): string {
   if (typeof factor === 'number') return String(factor);
