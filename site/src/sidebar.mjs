@@ -54,6 +54,7 @@ export const sidebar = [
     'internals/correctness': 'How correctness is checked',
     'internals/simulation-planted': 'Bugs that the simulation finds',
     'internals/track-record': 'Track record',
+    'internals/replaced-packages': 'Replaced packages',
     'internals/performance': 'Performance in full',
     'internals/scale': 'Scale',
   }),

@@ -14,6 +14,7 @@ import {
   LockKeyError,
   LockLostError,
   LockNotAcquiredError,
+  LockServiceClosedError,
   LockStoreUnavailableError,
 } from 'nestjs-holdfast';
 import * as ours from '@nestjs-holdfast/redlock';
@@ -22,6 +23,7 @@ import { statsOf } from '../../packages/redlock/lib/errors.js';
 import { waitFrom } from '../../packages/redlock/lib/settings.js';
 import { scriptedService } from '../support/scripted-service.js';
 import { deferred, eventually } from '../support/eventually.js';
+import { RedisCluster } from '../support/redis-cluster.js';
 import { RedisServer } from '../support/redis-server.js';
 import { NODE_REDLOCK as theirs, failureOf } from './implementations.js';
 
@@ -44,7 +46,8 @@ afterEach(async () => {
 afterAll(() => server.stop());
 
 function client(): Redis {
-  const made = new Redis(server.url);
+  // Its timer is left behind by a client that is disconnected after it has quit.
+  const made = new Redis(server.url, { disconnectTimeout: 100 });
   clients.push(made);
   return made;
 }
@@ -124,6 +127,28 @@ describe('@nestjs-holdfast/redlock', () => {
     expect(await using).toBe(1);
     await quitting;
     expect(await server.command('EXISTS', 'a')).toBe(0);
+    expect(await failureOf(redlock.acquire(['a'], DURATION_MS))).toBeInstanceOf(
+      LockServiceClosedError,
+    );
+  });
+
+  it('locks a resource once that is named twice', async () => {
+    const redlock = new ours.Redlock([client()]);
+    opened.push(redlock);
+    const lock = await redlock.acquire(['a', 'a'], DURATION_MS);
+    expect(lock.resources).toEqual(['a', 'a']);
+    await lock.release();
+    expect(await server.command('EXISTS', 'a')).toBe(0);
+  });
+
+  it('locks several resources on a Cluster without a hash tag', async () => {
+    const cluster = await RedisCluster.start();
+    const redlock = new ours.Redlock([new Cluster(cluster.startupNodes)]);
+    await redlock.using(['a', 'b', 'c'], DURATION_MS, async (signal) => {
+      expect(signal.aborted).toBe(false);
+    });
+    await redlock.quit();
+    await cluster.stop();
   });
 
   it('refuses names with hash tags, and says where a tag belongs', async () => {
@@ -179,6 +204,7 @@ describe('@nestjs-holdfast/redlock', () => {
         await new Promise((resolve) => {
           signal.addEventListener('abort', resolve);
         });
+        expect(signal.error).toMatchObject({ cause: { cause: expect.any(LockLostError) } });
       });
       await expect(using).rejects.toBeInstanceOf(ours.ExecutionError);
       expect(warn.mock.calls).toContainEqual([expect.stringContaining('"a"'), 'HoldfastWarning']);
