@@ -270,33 +270,13 @@ describe('a line on a Cluster', () => {
     await expectSoon(again.waiting);
   });
 
-  /** With its keys, as `redis-cli --cluster reshard` does it. */
-  async function moveSlotOf(key: string, to: RedisServer): Promise<void> {
-    const from = await masterOf(key);
-    const slot = Number(await to.command('CLUSTER', 'KEYSLOT', `lock:${key}`));
-    const [fromId, toId] = [
-      await from.command('CLUSTER', 'MYID'),
-      await to.command('CLUSTER', 'MYID'),
-    ];
-    await to.command('CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(fromId));
-    await from.command('CLUSTER', 'SETSLOT', slot, 'MIGRATING', String(toId));
-    const names = (await from.command('CLUSTER', 'GETKEYSINSLOT', slot, 1_000)) as string[];
-    await from.command('MIGRATE', '127.0.0.1', to.port, '', 0, 5_000, 'KEYS', ...names);
-    for (const node of await masters())
-      await node.command('CLUSTER', 'SETSLOT', slot, 'NODE', String(toId));
-    await eventually(async () => (await masterOf(key)) === to);
-  }
-
   it.each(['after it is heard there', 'at once'])(
     'follows a slot that moves while somebody waits in it; released %s',
     async (when) => {
       const key = await newKey();
       const { lock, waiting } = await heldAndAwaited(key);
-      const from = await masterOf(key);
-      const to = (await masters()).find((master) => master !== from);
-      if (to === undefined) throw new Error('no other master');
       const [before] = await lineAt(key);
-      await moveSlotOf(key, to);
+      await cluster.moveSlot(`lock:${key}`);
       if (when !== 'at once') {
         await eventually(() => isHeard(key));
         expect(await lineAt(key)).toEqual([before]);
@@ -312,10 +292,7 @@ describe('a line on a Cluster', () => {
     const [member] = await lineAt(key);
     await lock.release();
     await (await waiting).release();
-    const from = await masterOf(key);
-    const to = (await masters()).find((master) => master !== from);
-    if (to === undefined) throw new Error('no other master');
-    await moveSlotOf(key, to);
+    await cluster.moveSlot(`lock:${key}`);
     await eventually(async () => (await listenersOf(key, String(member?.channel))) === 1);
   });
 

@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from './eventually.js';
 import { RedisServer } from './redis-server.js';
 
 const SLOTS = 16_384;
 const FORMED_WITHIN_MS = 30_000;
+const MIGRATED_WITHIN_MS = 5_000;
 
 /** How large a cluster to start. */
 export interface RedisClusterOptions {
@@ -54,12 +56,7 @@ export class RedisCluster {
     const witness = this.nodes.find((node) => node.isRunning);
     if (!witness) throw new Error('No node of the cluster is running.');
     const slot = Number(await witness.command('CLUSTER', 'KEYSLOT', key));
-    const ranges = (await witness.command('CLUSTER', 'SLOTS')) as [
-      number,
-      number,
-      [string, number],
-    ][];
-    const port = ranges.find(([first, last]) => first <= slot && slot <= last)?.[2][1];
+    const port = await masterPortAt(witness, slot);
     const master = this.nodes.find((node) => node.port === port);
     if (!master) throw new Error(`No node of the cluster serves slot ${slot} of the key "${key}".`);
     return master;
@@ -76,13 +73,48 @@ export class RedisCluster {
       { withinMs: FORMED_WITHIN_MS },
     );
     await old.restart();
-    await everyNode([old], hasItsData);
+    await old.hasSynced(FORMED_WITHIN_MS);
+  }
+
+  /**
+   * Moves the slot of a key to the next master, as `redis-cli --cluster reshard` does it: key by key, with a pause before each and after
+   * the last one. Meanwhile both masters redirect or refuse. Resolves when every node knows the new master.
+   */
+  async moveSlot(key: string, pauseMs = 0): Promise<void> {
+    const [from, masters] = [await this.masterOf(key), await this.#masters()];
+    const to = masters[(masters.indexOf(from) + 1) % masters.length]!;
+    const slot = Number(await from.command('CLUSTER', 'KEYSLOT', key));
+    const [fromId, toId] = [String(await idOf(from)), String(await idOf(to))];
+    await to.command('CLUSTER', 'SETSLOT', slot, 'IMPORTING', fromId);
+    await from.command('CLUSTER', 'SETSLOT', slot, 'MIGRATING', toId);
+    for (;;) {
+      await sleep(pauseMs);
+      const [next] = (await from.command('CLUSTER', 'GETKEYSINSLOT', slot, 1)) as string[];
+      if (next === undefined) break;
+      await from.command('MIGRATE', '127.0.0.1', to.port, next, 0, MIGRATED_WITHIN_MS);
+    }
+    for (const node of new Set([to, from, ...masters]))
+      await node.command('CLUSTER', 'SETSLOT', slot, 'NODE', toId);
+    await everyNode(this.nodes, async (node) => (await masterPortAt(node, slot)) === to.port);
   }
 
   /** Stops all nodes. */
   async stop(): Promise<void> {
     await Promise.all(this.nodes.map((node) => node.stop()));
   }
+
+  /** As they are now. */
+  async #masters(): Promise<readonly RedisServer[]> {
+    const roles = await Promise.all(this.nodes.map((node) => node.command('ROLE')));
+    return this.nodes.filter((_, index) => (roles[index] as [string])[0] === 'master');
+  }
+}
+
+const idOf = (node: RedisServer): Promise<unknown> => node.command('CLUSTER', 'MYID');
+
+async function masterPortAt(node: RedisServer, slot: number): Promise<number | undefined> {
+  const ranges = (await node.command('CLUSTER', 'SLOTS')) as [number, number, [string, number]][];
+  return ranges.find(([first, last]) => first <= slot && slot <= last)?.[2][1];
 }
 
 function startNode(): Promise<RedisServer> {
@@ -126,7 +158,7 @@ async function attachReplicas(
   for (const [index, replica] of replicas.entries()) {
     const masterId = String(await masters[index % masters.length]?.command('CLUSTER', 'MYID'));
     await replica.command('CLUSTER', 'REPLICATE', masterId);
-    await everyNode([replica], hasItsData);
+    await replica.hasSynced(FORMED_WITHIN_MS);
   }
 }
 
@@ -149,8 +181,4 @@ function knowsAll(count: number): (node: RedisServer) => Promise<boolean> {
 
 async function isInOrder(node: RedisServer): Promise<boolean> {
   return String(await node.command('CLUSTER', 'INFO')).includes('cluster_state:ok');
-}
-
-async function hasItsData(replica: RedisServer): Promise<boolean> {
-  return String(await replica.command('INFO', 'replication')).includes('master_link_status:up');
 }

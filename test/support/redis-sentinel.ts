@@ -88,6 +88,12 @@ export class RedisSentinel {
     await this.#replica.command('REPLICAOF', '127.0.0.1', this.#master.port);
   }
 
+  /** Resolves when the replica has all data, and every sentinel would promote it. */
+  async isComplete(): Promise<void> {
+    await this.#replica.hasSynced(IN_ORDER_WITHIN_MS);
+    await this.#isInOrder();
+  }
+
   /** Stops all five processes. */
   async stop(): Promise<void> {
     await Promise.all(this.sentinelServers.map((sentinel) => sentinel.stop()));
@@ -108,10 +114,18 @@ export class RedisSentinel {
               (await sentinel.command('SENTINEL', 'MASTER', this.name)) as string[],
             );
             const peers = Number(facts.get('num-other-sentinels'));
+            const replicas = (await sentinel.command(
+              'SENTINEL',
+              'REPLICAS',
+              this.name,
+            )) as string[][];
+            const [replica] = replicas.map(pairs);
             return (
               facts.get('flags') === 'master' &&
-              facts.get('num-slaves') === '1' &&
-              peers === SENTINELS - 1
+              peers === SENTINELS - 1 &&
+              replicas.length === 1 &&
+              replica?.get('flags') === 'slave' &&
+              replica.get('master-link-status') === 'ok'
             );
           },
           { withinMs: IN_ORDER_WITHIN_MS },

@@ -67,7 +67,7 @@ export class RedisServer {
       writeConfig(folder, configLines(port, mode, options));
       process = await RedisProcess.start(run);
       const server = new RedisServer(port, run, process);
-      if (options.replicaOf) await server.#hasSynced();
+      if (options.replicaOf) await server.hasSynced();
       return server;
     } catch (error) {
       await process?.kill();
@@ -130,6 +130,15 @@ export class RedisServer {
     return answer;
   }
 
+  /** Resolves when this replica has the data of its master. */
+  async hasSynced(withinMs = 15_000): Promise<void> {
+    await eventually(
+      async () =>
+        String(await this.command('INFO', 'replication')).includes('master_link_status:up'),
+      { withinMs },
+    );
+  }
+
   /**
    * Calls by command name since the server started, without those made through `command()`. A script counts as
    * its EVALSHA and every command it calls; `commandsSentDuring()` leaves the latter out.
@@ -166,14 +175,6 @@ export class RedisServer {
     const commands = await recordCommands(this.port, work);
     this.#ownCommands.push(['MONITOR'], ['PING']);
     return commands;
-  }
-
-  async #hasSynced(): Promise<void> {
-    await eventually(
-      async () =>
-        String(await this.command('INFO', 'replication')).includes('master_link_status:up'),
-      { withinMs: 15_000 },
-    );
   }
 }
 
