@@ -81,7 +81,8 @@ function linkServerProgram(program) {
   return undefined;
 }
 
-function versionOf(program) {
+/** As the program states it. */
+export function versionOf(program) {
   const { status, stdout } = spawnSync(program, ['--version'], { encoding: 'utf8' });
   if (status !== 0) return undefined;
   return /(?:Redis|Valkey) server v=\S+/i.exec(stdout)?.[0] ?? /v=\S+/.exec(stdout)?.[0];

@@ -1,4 +1,5 @@
 import { LockEngine } from '../../lib/engine/lock-engine.js';
+import type { Machine } from '../../lib/engine/machine.js';
 import type { LockModuleOptions } from '../../lib/options/lock-module-options.js';
 import { systemRuntime, type Runtime } from '../../lib/time/runtime.js';
 
@@ -9,7 +10,12 @@ const nobodyReads = (): void => undefined;
  * goes nowhere.
  */
 export class Locks extends LockEngine {
-  constructor(options: LockModuleOptions, runtime: Runtime = systemRuntime) {
-    super(options, { runtime, log: { warn: nobodyReads, error: nobodyReads } });
+  /** @param machine what other services know it by; default: they do not know it, and cannot send it messages */
+  constructor(
+    options: LockModuleOptions,
+    runtime: Runtime = systemRuntime,
+    machine: Machine | undefined = undefined,
+  ) {
+    super(options, { runtime, machine, log: { warn: nobodyReads, error: nobodyReads } });
   }
 }

@@ -90,6 +90,7 @@ function withFault(
 }
 
 const FLUSHED: Fault = { kind: 'all-data-lost', atMs: 500 };
+const SLOT_MOVED: Fault = { kind: 'slot-moved', key: 'k', atMs: 500 };
 const LINE_LOST: Fault = { kind: 'line-lost', key: 'k', atMs: 500 };
 
 describe('the checker of the engine', () => {
@@ -143,6 +144,80 @@ describe('the checker of the engine', () => {
       expect(withFault(FLUSHED, two(1_450))).toEqual([expect.stringMatching(/^overlap/)]);
       expect(withFault(LINE_LOST, two(1_390))).toEqual([expect.stringMatching(/^overlap/)]);
     });
+  });
+
+  it('allows for no overlap while a slot moves', () => {
+    const two = [
+      ...holds({ ask: 1, from: 490, to: 520 }),
+      ...holds({ client: 'q', ask: 2, from: 510, to: 515 }),
+    ];
+    expect(withFault(SLOT_MOVED, two, 'cluster')).toEqual([expect.stringMatching(/^overlap/)]);
+  });
+
+  describe('of calls that replace others', () => {
+    const replacing = (hold: Hold): HistoryEvent[] =>
+      holds({ ...hold, keys: ['newest'] }).map((event) =>
+        event.type === 'ask' ? { ...event, replaceWaitMs: 2_000 } : event,
+      );
+    const two = [
+      ...replacing({ ask: 1, from: 510, to: 540 }),
+      ...replacing({ client: 'q', ask: 2, from: 520, to: 550 }),
+    ];
+
+    it('allows for an older holder that could not be notified', () => {
+      expect(violationsOf(two)).toEqual([expect.stringMatching(/^overlap: key "newest"/)]);
+      expect(withFault(FLUSHED, two)).toEqual([]);
+      expect(withFault({ ...FLUSHED, kind: 'connections-killed' }, two)).toEqual([]);
+    });
+
+    it('lets them replace each other, and nobody else', () => {
+      const [ask] = holds({ ask: 1, from: 10, to: 20 });
+      const failed = {
+        type: 'failed',
+        client: 'p',
+        ask: 1,
+        error: 'LockLostError',
+        at: 20,
+      } as const;
+      const lost = { type: 'lost', client: 'p', ask: 2, reason: 'replaced', at: 20 } as const;
+      const held = replacing({ ask: 2, from: 15, to: 20 });
+      expect(violationsOf([{ ...ask, replaceWaitMs: 2_000 } as HistoryEvent, failed])).toEqual([]);
+      expect(violationsOf([...held, lost])).toEqual([]);
+      expect(violationsOf([ask!, failed])).toEqual(['error: a caller was given a LockLostError']);
+    });
+  });
+
+  it('finds a job that ran again too soon, unless data were lost', () => {
+    const job = { name: 'job', everyMs: 700, atLeastMs: 400 };
+    const plan = { ...PLAN, crews: [{ ...CREW, job }] };
+    const runs = (client: string, from: number): HistoryEvent[] =>
+      holds({ client, ask: 1, keys: ['job'], from, to: from + 1 });
+    expect(violationsOf([...runs('p', 300), ...runs('q', 700)], { plan })).toEqual([]);
+    const soon = [...runs('p', 300), ...runs('q', 600)];
+    expect(violationsOf(soon, { plan })).toEqual([expect.stringMatching(/^job: q#1 ran "job"/)]);
+    const faults = [{ fault: FLUSHED, from: 500, to: 501 }];
+    const lost = { ...plan, faults: [FLUSHED] };
+    const after = runs('r', 1_990);
+    expect(violationsOf([...soon, ...after], { plan: lost, faults })).toEqual([]);
+  });
+
+  it('finds work that was done again, unless Redis may have forgotten it', () => {
+    const works = (client: string, from: number): HistoryEvent[] => {
+      const [ask, granted] = holds({ client, ask: 1, keys: ['work'], from, to: from });
+      const who = { client, ask: 1 };
+      const attempt = { type: 'attempt', attempt: 1, isLast: false, fencingToken: from } as const;
+      return [
+        { ...ask, how: 'once' } as HistoryEvent,
+        { ...who, ...attempt, at: from },
+        granted!,
+        { ...who, type: 'once', outcome: 'completed', attempts: 1, at: from + 5 },
+      ];
+    };
+    const again = [...works('p', 480), ...works('q', 510)];
+    const found = expect.stringMatching(/^once: q#1 is attempt 1 at "work"/);
+    expect(violationsOf(again)).toContainEqual(found);
+    expect(withFault(SLOT_MOVED, again, 'cluster')).toContainEqual(found);
+    expect(withFault(FLUSHED, again)).toEqual([]);
   });
 
   describe('of fencing tokens', () => {

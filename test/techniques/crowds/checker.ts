@@ -3,11 +3,13 @@ import { clientsThatDidNotEnd, lateAnswers } from '../faults/answers.js';
 import { detachViolations, partsOf, withLeases } from '../faults/detached.js';
 import { type Extent, extentOf, unseen } from '../faults/extent.js';
 import { type Grant, grantsOf, nameOf } from '../faults/grants.js';
-import type { CallEvent, HistoryEvent } from '../faults/history.js';
+import { type AnyEvent, type CallEvent, callEvents, type HistoryEvent } from '../faults/history.js';
 import { leaderViolations } from '../faults/leaders.js';
+import { repeatedWork } from '../faults/once-work.js';
 import { type Loss, overlaps, tokensAhead, tokensTogether, wrongTokens } from '../faults/safety.js';
+import { remembered, repeatedRuns } from './jobs.js';
 import { gaps, type Recovery, refusals } from './liveness.js';
-import { type EnginePlan, type Fault, type StoreKind } from './plan.js';
+import type { Crew, EnginePlan, Fault, StoreKind } from './plan.js';
 
 /** For so long nobody holds anything while somebody waits. */
 const LONGEST_GAP_MS = 250;
@@ -60,9 +62,13 @@ export function checkEngine({ plan, events, faults, scripts }: EngineHistory): r
   const calls = partsOf(events);
   const grants = withLeases(grantsOf(calls, killed), events);
   const ttlMs = Math.max(...plan.crews.flatMap((crew) => crew.ttlsMs));
-  const losses = faults.flatMap((done) => lossOf(done, ttlMs));
-  const hasFailedOver = faults.some(({ fault }) => fault.kind === 'fail-over');
   const recoveries = faults.map((done) => recoveryOf(done, ttlMs));
+  const losses = [
+    ...faults.flatMap((done) => lossOf(done, ttlMs)),
+    ...replacements(calls, faults, ttlMs),
+  ];
+  const job = plan.crews.find((crew) => crew.job !== undefined)?.job;
+  const hasFailedOver = faults.some(({ fault }) => fault.kind === 'fail-over');
   return [
     ...overlaps(grants, losses),
     // "A shared lock that older data bring back" may have a smaller one.
@@ -78,6 +84,13 @@ export function checkEngine({ plan, events, faults, scripts }: EngineHistory): r
       recoveries.every((recovery) => recovery.until < from || recovery.from > to),
     ),
     ...leaderViolations(events, killed),
+    ...repeatedWork(
+      remembered(
+        events,
+        faults.filter(({ fault }) => FORGETS.has(fault.kind)),
+      ),
+    ),
+    ...(job === undefined ? [] : repeatedRuns(grants, job, losses)),
     ...gaps(calls, grants, { recoveries, mostMs: LONGEST_GAP_MS, areLimitsStated: true }),
     ...refusals(events),
     ...lateAnswers(calls, fates),
@@ -107,17 +120,38 @@ const isSoonAfter = (
 
 const AHEAD_MS = 105;
 
+/** Replication is asynchronous: a fail-over may forget what was written last. */
+const FORGETS: ReadonlySet<Fault['kind']> = new Set(['all-data-lost', 'fail-over']);
+
 function lossOf({ fault, from, to }: DoneFault, ttlMs: number): readonly Loss[] {
-  // Replication is asynchronous: a fail-over may forget what was granted last.
-  if (fault.kind === 'all-data-lost' || fault.kind === 'fail-over')
-    return [{ from, until: to + ttlMs }];
+  if (FORGETS.has(fault.kind)) return [{ from, until: to + ttlMs }];
   if (fault.kind === 'key-lost') return [{ from, until: to + ttlMs, keys: [fault.key] }];
   return [];
+}
+
+/** In an outage, and until each process has described itself to Redis again, which it does every 5 s. */
+const UNKNOWN_MS = 5_500;
+
+/** "The newer call does not wait for the older work" if it cannot notify its process, and that "detects the loss at its next renewal". */
+function replacements(
+  calls: readonly AnyEvent[],
+  faults: readonly DoneFault[],
+  ttlMs: number,
+): readonly Loss[] {
+  const open = new Map<string, Ask>();
+  return callEvents(calls).flatMap((event) => {
+    const ask = open.get(nameOf(event));
+    if (event.type === 'ask' && event.replaceWaitMs !== undefined) open.set(nameOf(event), event);
+    if (ask === undefined || !open.delete(nameOf(event))) return [];
+    const isCalm = faults.every(({ from, to }) => from > event.at || to + UNKNOWN_MS < ask.at);
+    return isCalm ? [] : [{ from: ask.at, until: event.at + ttlMs, keys: ask.keys }];
+  });
 }
 
 function recoveryOf({ fault, from, to }: DoneFault, ttlMs: number): Recovery {
   switch (fault.kind) {
     case 'connections-killed':
+    case 'slot-moved':
       return { from, until: to + RECONNECTED_MS };
     case 'fail-over':
       return { from, until: to + RECONNECTED_MS + LONGEST_CLAIM_MS + ttlMs };
@@ -145,11 +179,11 @@ function strangeErrors(events: readonly HistoryEvent[]): readonly string[] {
 
 type Ask = CallEvent & { readonly type: 'ask' };
 
-/** A caller that holds a lock already may have lost it. Other rules check detached locks. */
-function mayFailWith(error: string, { how }: Ask): boolean {
+/** A caller that holds a lock already may have lost it, and a newer call may have come. Other rules check detached locks. */
+function mayFailWith(error: string, { how, replaceWaitMs }: Ask): boolean {
   switch (error) {
     case 'LockLostError':
-      return how === 'attach' || how === 'lead';
+      return how === 'attach' || how === 'lead' || how === 'once' || replaceWaitMs !== undefined;
     case 'LockNotAttachedError':
       return how === 'attach';
     default:
@@ -158,9 +192,12 @@ function mayFailWith(error: string, { how }: Ask): boolean {
 }
 
 function losts(events: readonly HistoryEvent[]): readonly string[] {
-  const lost = events.filter((event) => event.type === 'lost' && event.reason !== 'released');
+  const lost = events.filter((event) => event.type === 'lost' && !MEANT.has(event.reason));
   return lost.length === 0 ? [] : [`lost: ${lost.length} locks, without any fault`];
 }
+
+/** Why a lock is over that nothing is wrong with. */
+const MEANT: ReadonlySet<string> = new Set(['released', 'replaced']);
 
 function wasted(scripts: number, grants: readonly Grant[]): readonly string[] {
   const perGrant = scripts / Math.max(1, grants.length);
@@ -170,10 +207,14 @@ function wasted(scripts: number, grants: readonly Grant[]): readonly string[] {
 }
 
 function planned({ crews }: EnginePlan): readonly (keyof Extent)[] {
-  return [
-    ...(crews.some((crew) => (crew.detaches ?? 0) > 0) ? (['attached'] as const) : []),
-    ...(crews.some((crew) => crew.lead !== undefined) ? (['terms'] as const) : []),
-  ];
+  const wanted: Readonly<Record<keyof Extent, (crew: Crew) => boolean>> = {
+    attached: ({ detaches = 0 }) => detaches > 0,
+    terms: ({ lead }) => lead !== undefined,
+    'done once': ({ once = 0 }) => once > 0,
+    jobs: ({ job }) => job !== undefined,
+    replacing: ({ replaces = 0 }) => replaces > 0,
+  };
+  return (Object.keys(wanted) as (keyof Extent)[]).filter((each) => crews.some(wanted[each]));
 }
 
 /** Reasons why a run without violations would prove nothing. */

@@ -211,7 +211,8 @@ function changesOf(
     const { at, client } = event;
     const name = nameOf(event);
     if (event.type === 'ask') {
-      if (event.waitMs === 0) continue;
+      // Who replaces others looks again after a pause.
+      if (event.waitMs === 0 || event.replaceWaitMs !== undefined) continue;
       const waiter = { name, keys: event.keys, wish: wishOf(event, areLimitsStated), since: at };
       waiters.set(name, waiter);
       changes.push({ at, kind: 'wait', waiter });
@@ -273,7 +274,8 @@ export function refusals(events: readonly HistoryEvent[]): readonly string[] {
   const patient = new Map<string, number>();
   let refused = 0;
   for (const event of events) {
-    if (event.type === 'ask' && event.waitMs >= FAIR_WAIT_MS) patient.set(nameOf(event), event.at);
+    if (event.type === 'ask' && event.waitMs >= FAIR_WAIT_MS && event.replaceWaitMs === undefined)
+      patient.set(nameOf(event), event.at);
     const since = event.type === 'refused' ? patient.get(nameOf(event)) : undefined;
     if (since === undefined) continue;
     if (unexplainedMs(since, event.at, [], beats) >= AWAKE * (event.at - since)) refused += 1;

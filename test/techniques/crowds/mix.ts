@@ -6,20 +6,23 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { Cluster } from 'ioredis';
+import { thisMachine } from '../../../lib/engine/machine.js';
 import type { AcquireOptions } from '../../../lib/options/acquire-options.js';
+import type { LockModuleOptions } from '../../../lib/options/lock-module-options.js';
 import { MemoryLockStore } from '../../../lib/store/memory/memory-lock-store.js';
+import { systemRuntime } from '../../../lib/time/runtime.js';
 import { Locks } from '../../support/locks.js';
 import { CallNotes } from '../faults/call-notes.js';
 import { Candidate } from '../faults/candidate.js';
 import type { News, Order } from '../faults/client-process.js';
 import { drawWork } from '../faults/draw-work.js';
-import { Recorder } from '../faults/history.js';
+import { now, Recorder } from '../faults/history.js';
 import { range } from '../faults/plan.js';
 import { Random } from '../faults/random.js';
 import { type Call, type How, type Parcel, RecordedCalls } from '../faults/recorded-calls.js';
 import type { StoreAddress } from './backends.js';
 import { BEAT_MS } from './liveness.js';
-import { type Crew, FAIR_WAIT_MS } from './plan.js';
+import { type Crew, FAIR_WAIT_MS, type JobPlan, NEWEST } from './plan.js';
 import { storeOption } from '../../../lib/options/location.js';
 
 export interface MixSettings {
@@ -45,12 +48,15 @@ const cluster =
       )
     : undefined;
 
-function openService({ user, database = 0 }: Crew): Locks {
-  if (address.kind === 'memory') return new Locks({ store: storeOption(memory) });
-  if (cluster !== undefined) return new Locks({ redis: cluster });
+const openService = (crew: Crew): Locks => new Locks(storeOf(crew), systemRuntime, thisMachine());
+
+function storeOf({ user, database = 0 }: Crew): LockModuleOptions {
+  if (address.kind === 'memory') return { store: storeOption(memory) };
+  if (cluster !== undefined) return { redis: cluster };
+  if (address.group !== undefined) return { redis: address.group };
   const who = user === undefined ? '' : `${user}:${user}@`;
   const urls = address.ports.map((port) => `redis://${who}127.0.0.1:${port}/${database}`);
-  return new Locks({ redis: urls.length === 1 ? urls[0]! : urls });
+  return { redis: urls.length === 1 ? urls[0]! : urls };
 }
 
 /** Locks that were detached, on their way and with those who have attached them. */
@@ -88,11 +94,23 @@ async function callAgainAndAgain(
 /** Shorter than a timer can be, if need be. */
 const pause = (ms: number): Promise<unknown> => (ms === 0 ? nextTurn() : sleep(ms));
 
+/** Starts the job of a crew whenever a process of the run does. */
+async function runAgainAndAgain(locks: Locks, calls: RecordedCalls, job: JobPlan): Promise<void> {
+  const { name: key, everyMs, atLeastMs } = job;
+  const options: AcquireOptions = { ttl: atLeastMs, minHold: atLeastMs, wait: 0 };
+  while (!finishing.signal.aborted) {
+    await calls.make(locks, { how: 'job', keys: [key], options, waitMs: 0, holdMs: 0 });
+    await sleep(everyMs - (now() % everyMs), undefined, finishing).catch(() => undefined);
+  }
+}
+
 function drawCall(crew: Crew, random: Random): Call {
+  if (random.chance(crew.once ?? 0)) return drawOnce(crew, random);
+  if (random.chance(crew.replaces ?? 0)) return drawReplacing(crew, random);
   const how = random.pick<How>(crew.hows ?? ['run']);
   const keys = random.sample(crew.keys, random.between(...(crew.keysAtOnce ?? [1, 1])));
   const ttl = random.pick(crew.ttlsMs);
-  const wait = how === 'tryAcquire' ? 0 : random.pick(crew.waitsMs);
+  const wait = WAITS_MS[how] ?? random.pick(crew.waitsMs);
   const holdMs = random.between(...crew.holdMs);
   const mode = random.pick(crew.modes ?? ['exclusive']);
   const options: AcquireOptions = { ...optionsOf(mode), ttl, wait };
@@ -108,6 +126,34 @@ function drawCall(crew: Crew, random: Random): Call {
       { how, options, holdMs },
       { detaches: crew.detaches ?? 0, ttlsMs: crew.ttlsMs },
     ),
+  };
+}
+
+/** Whoever polls has no place in line: it may be passed over. */
+const WAITS_MS: Partial<Record<How, number>> = { tryAcquire: 0, poll: 100 };
+
+/** All processes want the same work done at a time. */
+const WORK_MS = 500;
+
+function drawOnce(crew: Crew, random: Random): Call {
+  const work = `work:${String(Math.floor(now() / WORK_MS))}`;
+  const [ttl, wait] = [random.pick(crew.ttlsMs), FAIR_WAIT_MS];
+  const holdMs = random.between(...crew.holdMs);
+  return { how: 'once', keys: [work], options: { ttl, wait }, waitMs: wait, holdMs };
+}
+
+/** Longer than an event loop is blocked on a machine that is busy. */
+const REPLACE_WAIT_MS = 2_000;
+
+function drawReplacing(crew: Crew, random: Random): Call {
+  const options = { onLocked: 'replace', replaceWait: REPLACE_WAIT_MS } as const;
+  return {
+    how: random.pick<How>(['run', 'acquire']),
+    keys: [NEWEST],
+    options: { ...options, ttl: random.pick(crew.ttlsMs) },
+    // "Within about 10 s of trying."
+    waitMs: FAIR_WAIT_MS + REPLACE_WAIT_MS,
+    holdMs: random.between(...crew.holdMs),
   };
 }
 
@@ -156,9 +202,12 @@ await Promise.all(
   crews.flatMap((crew, index) =>
     services[index]!.flatMap((locks, service, ofCrew) => {
       const caller = { locks, calls: callersOf(ofCrew, service) };
-      return range(crew.callers).map((number) =>
-        callAgainAndAgain(crew, caller, chance.fork(branchOf(index, service) + number)),
-      );
+      return [
+        ...range(crew.callers).map((number) =>
+          callAgainAndAgain(crew, caller, chance.fork(branchOf(index, service) + number)),
+        ),
+        ...(crew.job === undefined ? [] : [runAgainAndAgain(locks, caller.calls, crew.job)]),
+      ];
     }),
   ),
 );

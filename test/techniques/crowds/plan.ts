@@ -5,8 +5,8 @@ import { Random } from '../faults/random.js';
 
 export const STORES = ['memory', 'one-redis', 'slow-redis', 'cluster', 'three-masters'] as const;
 
-/** `cluster-fail-over` is a Cluster whose masters die, and whose replicas take their places: a test of seconds has no time for that. */
-export const LONG_STORES = [...STORES, 'cluster-fail-over'] as const;
+/** Of `cluster-fail-over` and `sentinel` masters die, and replicas take their places: a test of seconds has no time for that. */
+export const LONG_STORES = [...STORES, 'cluster-fail-over', 'sentinel'] as const;
 
 /** `slow-redis` is one Redis behind a network that takes 1 ms. */
 export type StoreKind = (typeof LONG_STORES)[number];
@@ -40,13 +40,27 @@ export interface Crew {
   readonly minHold?: number;
   /** With this probability a lock goes to another service of the crew. Default: 0. */
   readonly detaches?: number;
+  /** With this probability a call wants its key from whoever has it. Default: 0. */
+  readonly replaces?: number;
+  /** With this probability a call is for work that is to be done once. Default: 0. */
+  readonly once?: number;
   /** Each service is a candidate for it. */
   readonly lead?: LeadPlan;
+  /** Each service starts it, at the same times. */
+  readonly job?: JobPlan;
   readonly holdMs: Range;
   readonly pauseMs: Range;
   /** Who they are, and where they mean to be, on one Redis. Default: everybody's user, database 0. */
   readonly user?: string;
   readonly database?: number;
+}
+
+/** A job of a schedule, as `@CronLock` locks it. */
+export interface JobPlan {
+  readonly name: string;
+  readonly everyMs: number;
+  /** For so long from its start no other process runs it. */
+  readonly atLeastMs: number;
 }
 
 export type Fault = { readonly atMs: number } & (
@@ -57,6 +71,8 @@ export type Fault = { readonly atMs: number } & (
   | { readonly kind: 'connections-killed' }
   /** The master of a key dies, its replica takes over, and it comes back as a replica of that. */
   | { readonly kind: 'fail-over'; readonly key: string }
+  /** The slot of a key moves to another master of a Cluster, and for a time each of the two has some of its keys. */
+  | { readonly kind: 'slot-moved'; readonly key: string }
   | {
       readonly kind: 'process-killed';
       readonly process: number;
@@ -76,6 +92,9 @@ export interface EnginePlan {
 /** Until a replica has taken over, its old master has come back, and callers are served again. */
 const FAIL_OVER_MS = 9_500;
 
+/** Before a fail-over something else happens. */
+const OTHER_FAULT_MS = 1_500;
+
 /** Longer than any fair mix lets anybody wait. */
 export const FAIR_WAIT_MS = 10_000;
 
@@ -84,7 +103,13 @@ const TTLS_MS = [900, 1_500] as const;
 
 const LEADER = 'leader';
 
-/** Over several masters there are exclusive locks, and nothing else. */
+/** Late starters run a job again, if they are later than `atLeastMs`. */
+const JOB: JobPlan = { name: 'job', everyMs: 700, atLeastMs: 400 };
+
+/** What every call wants from whoever has it, if it wants that. */
+export const NEWEST = 'newest';
+
+/** Over several masters there are no modes, and no calls that replace others or are for work to be done once. */
 export const hasModes = (store: StoreKind): boolean => store !== 'three-masters';
 
 /** The second process holds nothing for long, and is killed while it waits. */
@@ -93,10 +118,12 @@ const DOOMED = 1;
 /** Before the first fault, after each and after the last one. */
 const CALM_MS = 1_000;
 
-const MODES = {
+const ONE_STORE = {
   modes: ['exclusive', 'exclusive', 'shared', 'shared', 'limit:3'],
   places: [1, 3],
   detaches: 0.06,
+  replaces: 0.03,
+  once: 0.03,
 } satisfies Partial<Crew>;
 
 /** The random test of one store: callers of all kinds, and, where others can reach its data, faults of all kinds. */
@@ -108,13 +135,14 @@ export function planOf(seed: number, store: StoreKind, lengthMs: number): Engine
     callers: random.between(3, 6),
     keys: random.sample(KEYS, random.between(3, KEYS.length)),
     keysAtOnce: [1, 3],
-    ...(hasModes(store) && MODES),
-    hows: ['run', 'run', 'acquire', 'acquire', 'tryAcquire'],
+    ...(hasModes(store) && ONE_STORE),
+    hows: ['run', 'run', 'acquire', 'acquire', 'tryAcquire', 'poll'],
     ttlsMs: TTLS_MS,
     waitsMs: [FAIR_WAIT_MS, FAIR_WAIT_MS, FAIR_WAIT_MS, 100],
     impatience: 0.1,
     minHold: 0.03,
     lead: { name: LEADER, ttlMs: TTLS_MS[0], rotateEveryMs: 1_000 },
+    job: JOB,
     holdMs: [0, random.pick([2, 10, 40])],
     pauseMs: [0, random.pick([1, 10, 40])],
   };
@@ -128,39 +156,65 @@ export function planOf(seed: number, store: StoreKind, lengthMs: number): Engine
     holdMs: [0, 1],
     waitsMs: [FAIR_WAIT_MS],
   };
-  const faults =
-    store === 'cluster-fail-over'
-      ? drawFailOvers(random, everybody.keys, lengthMs)
-      : drawFaults(random, everybody.keys, lengthMs);
+  const { keys } = everybody;
+  const draw = hasReplicas(store) ? drawFailOvers : drawFaults;
+  const faults = draw(random, { store, keys, lengthMs });
   return { seed, store, lengthMs, crews: [everybody, doomed], faults };
 }
 
+const hasReplicas = (store: StoreKind): boolean =>
+  store === 'cluster-fail-over' || store === 'sentinel';
+
+const isCluster = (store: StoreKind): boolean =>
+  store === 'cluster' || store === 'cluster-fail-over';
+
+interface Stage {
+  readonly store: StoreKind;
+  readonly keys: readonly string[];
+  readonly lengthMs: number;
+}
+
+const DOOM: Fault = { atMs: CALM_MS, kind: 'process-killed', process: DOOMED, asks: true };
+
 /** One after the other, with time to get over each. */
-function drawFailOvers(
-  random: Random,
-  keys: readonly string[],
-  lengthMs: number,
-): readonly Fault[] {
-  const faults: Fault[] = [{ atMs: CALM_MS, kind: 'process-killed', process: DOOMED, asks: true }];
-  for (let atMs = 2 * CALM_MS; atMs + FAIL_OVER_MS <= lengthMs; atMs += FAIL_OVER_MS)
-    faults.push({ atMs, kind: 'fail-over', key: random.pick(keys) });
+function drawFailOvers(random: Random, { store, keys, lengthMs }: Stage): readonly Fault[] {
+  const faults: Fault[] = [DOOM];
+  let atMs = 2 * CALM_MS;
+  while (atMs + OTHER_FAULT_MS + FAIL_OVER_MS <= lengthMs) {
+    faults.push(
+      isCluster(store) ? slotMoved(random, keys)(atMs) : { atMs, kind: 'connections-killed' },
+      { atMs: atMs + OTHER_FAULT_MS, kind: 'fail-over', key: random.pick(keys) },
+    );
+    atMs += OTHER_FAULT_MS + FAIL_OVER_MS;
+  }
   return faults;
 }
 
-function drawFaults(random: Random, keys: readonly string[], lengthMs: number): readonly Fault[] {
-  const deck = (): readonly ((atMs: number) => Fault)[] =>
-    random.sample([
-      (atMs) => ({ atMs, kind: 'all-data-lost' }),
-      (atMs) => ({ atMs, kind: 'line-lost', key: random.pick(keys) }),
-      (atMs) => ({ atMs, kind: 'key-lost', key: random.pick(keys) }),
-      (atMs) => ({ atMs, kind: 'connections-killed' }),
-    ]);
-  const faults: Fault[] = [{ atMs: CALM_MS, kind: 'process-killed', process: DOOMED, asks: true }];
-  let [atMs, cards] = [2 * CALM_MS, deck()];
+type Card = (atMs: number) => Fault;
+
+/** Of a key that is held most of the time, or of one for short sections. */
+const slotMoved =
+  (random: Random, keys: readonly string[]): Card =>
+  (atMs) => ({
+    atMs,
+    kind: 'slot-moved',
+    key: random.pick([LEADER, JOB.name, NEWEST, random.pick(keys)]),
+  });
+
+function drawFaults(random: Random, { store, keys, lengthMs }: Stage): readonly Fault[] {
+  const all: Card[] = [
+    (atMs) => ({ atMs, kind: 'all-data-lost' }),
+    (atMs) => ({ atMs, kind: 'line-lost', key: random.pick(keys) }),
+    (atMs) => ({ atMs, kind: 'key-lost', key: random.pick(keys) }),
+    (atMs) => ({ atMs, kind: 'connections-killed' }),
+  ];
+  if (isCluster(store)) all.push(slotMoved(random, keys));
+  const faults: Fault[] = [DOOM];
+  let [atMs, cards] = [2 * CALM_MS, random.sample(all)];
   while (atMs + CALM_MS <= lengthMs) {
     const [card, ...rest] = cards;
     faults.push(card!(atMs));
-    cards = rest.length > 0 ? rest : deck();
+    cards = rest.length > 0 ? rest : random.sample(all);
     atMs += CALM_MS + random.between(0, CALM_MS);
   }
   return faults;

@@ -141,6 +141,9 @@ class Stage {
       case 'fail-over':
         if (this.#backend.failOver === undefined) throw new Error('No replica can take over.');
         return this.#backend.failOver(fault.key);
+      case 'slot-moved':
+        if (this.#backend.moveSlot === undefined) throw new Error('There are no slots.');
+        return this.#backend.moveSlot(fault.key);
       case 'process-killed':
         return this.#kill(this.#processes[fault.process]!);
     }

@@ -5,25 +5,36 @@ import { type AnyEvent, type CallEvent, callEvents } from './history.js';
 export interface Extent {
   readonly attached: number;
   readonly terms: number;
+  readonly 'done once': number;
+  readonly jobs: number;
+  readonly replacing: number;
 }
 
 export function extentOf(events: readonly AnyEvent[]): Extent {
   const calls = callEvents(events);
-  const hows = new Map(
-    calls.flatMap((call) => (call.type === 'ask' ? [[nameOf(call), call.how]] : [])),
+  const asks = new Map(
+    calls.flatMap((call) => (call.type === 'ask' ? [[nameOf(call), call]] : [])),
   );
   const count = (matches: (call: CallEvent) => boolean): number => calls.filter(matches).length;
   const isGranted = (how: string) => (call: CallEvent) =>
-    call.type === 'granted' && hows.get(nameOf(call)) === how;
+    call.type === 'granted' && asks.get(nameOf(call))?.how === how;
   return {
     attached: count(isGranted('attach')),
     terms: count(isGranted('lead')),
+    'done once': count((call) => call.type === 'once' && call.outcome === 'completed'),
+    jobs: count(isGranted('job')),
+    replacing: count(
+      (call) => call.type === 'granted' && asks.get(nameOf(call))?.replaceWaitMs !== undefined,
+    ),
   };
 }
 
 const IN_WORDS: Readonly<Record<keyof Extent, string>> = {
   attached: 'lock was attached',
   terms: 'process was elected',
+  'done once': 'work was done once',
+  jobs: 'job was run',
+  replacing: 'call replaced another one',
 };
 
 /** What a run should have seen, and has not, after so many grants. */

@@ -1,14 +1,14 @@
 /** Callers of a process: they ask for locks, hold them, and write down what they see. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LockEngine } from '../../../lib/engine/lock-engine.js';
-import type { DetachableLock } from '../../../lib/lease/lock.js';
-import type { AcquireOptions } from '../../../lib/options/acquire-options.js';
+import type { DetachableLock, Lock } from '../../../lib/lease/lock.js';
+import type { AcquireOptions, MethodRunOptions } from '../../../lib/options/acquire-options.js';
 import { type CallNotes, errorName } from './call-notes.js';
 import { now } from './history.js';
 import { Holding } from './holding.js';
 
-/** `poll` tries again and again until its wait is over; `once` is work that is to be done once. */
-export type How = 'acquire' | 'tryAcquire' | 'run' | 'poll' | 'once';
+/** `poll` tries again and again until its wait is over; `once` is work that is to be done once; `job` is one that `@CronLock` locks. */
+export type How = 'acquire' | 'tryAcquire' | 'run' | 'poll' | 'once' | 'job';
 
 /** What a caller does with a lock that it has. */
 export interface Work {
@@ -86,7 +86,7 @@ export class RecordedCalls {
     notes.record({ type: 'ask', ask, how, keys, waitMs, ...promisesOf(options) });
     try {
       const asked = { ask, call, signal: patienceMs === undefined ? undefined : giveUp.signal };
-      if (how === 'run') await this.#run(locks, asked);
+      if (how === 'run' || how === 'job') await this.#run(locks, asked);
       else if (how === 'once') await this.#once(locks, asked);
       else await this.#acquire(locks, asked);
     } catch (error) {
@@ -157,17 +157,19 @@ export class RecordedCalls {
     }
   }
 
-  /** `run` gives the lock back by itself. */
+  /** The lock is given back by itself. */
   async #run(locks: LockEngine, { ask, call, signal }: Asked): Promise<void> {
     const notes = this.#notes;
-    const { keys, options } = call;
+    const { how, keys, options } = call;
     const entered: Holding[] = [];
+    const work = async (lock: Lock): Promise<void> => {
+      const holding = new Holding(notes, { ask, mode: modeOf(options), lock });
+      entered.push(holding);
+      await this.#hold(holding, call);
+    };
     try {
-      await locks.run(keys, { ...options, signal }, async (lock) => {
-        const holding = new Holding(notes, { ask, mode: modeOf(options), lock });
-        entered.push(holding);
-        await this.#hold(holding, call);
-      });
+      if (how === 'job') await runJob(locks, call, work);
+      else await locks.run(keys, { ...options, signal }, work);
       notes.record({ type: 'released', ask: entered[0]?.ask ?? ask, result: 'true' });
     } catch (error) {
       const [holding] = entered;
@@ -221,18 +223,31 @@ export class RecordedCalls {
   }
 }
 
+/** As `@CronLock` locks a method. */
+async function runJob(
+  locks: LockEngine,
+  { keys, options }: Call,
+  work: (lock: Lock) => Promise<void>,
+): Promise<void> {
+  const asMethod: MethodRunOptions = { ...options, isMethod: true, ttlCoversMinHold: true };
+  const scope = await locks.openScope(keys, asMethod);
+  await scope.run(work, () => undefined);
+}
+
 /** What the checker has to know of the options. */
 function promisesOf(options: AcquireOptions): {
   mode?: string;
   places?: number;
   minHoldMs?: number;
+  replaceWaitMs?: number;
 } {
-  const { places, minHold } = options;
+  const { places, minHold, replaceWait } = options;
   const mode = modeOf(options);
   return {
     ...(mode !== 'exclusive' && { mode }),
     ...(places !== undefined && { places }),
     ...(minHold !== undefined && { minHoldMs: Number(minHold) }),
+    ...(replaceWait !== undefined && { replaceWaitMs: Number(replaceWait) }),
   };
 }
 

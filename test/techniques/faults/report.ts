@@ -4,12 +4,13 @@ import type { Round } from './orchestrator.js';
 
 /** A round in one line. */
 export function summaryOf({ plan, events, violations }: Round): string {
+  const { attached, terms } = extentOf(events);
   const count = (type: string): number => events.filter((event) => event.type === type).length;
   const figures = {
     faults: count('fault'),
     grants: count('granted'),
     turns: turnsOf(events),
-    ...extentOf(events),
+    ...{ attached, terms },
     refusals: count('refused'),
     'attempts at work': count('attempt'),
     losses: count('lost'),
