@@ -3,8 +3,8 @@
  * over or a lock breaks a promise (exit code 1). `--seed N` plays the plan of one seed in every round; `--nodes` is 1, 3 or 5;
  * `--sabotage ignores-loss` or `one-node` has the clients do wrong, which is to be found. With `--engine memory`, `one-redis`,
  * `slow-redis`, `cluster`, `three-masters`, `cluster-fail-over`, `sentinel` or `all`: callers of all modes, of several keys, and whether
- * they are served in time. `--plan all` is a round of each of these in turn, with the seeds N, N + 1 and so on, and totals at the end;
- * with `--keep-going` also after a violation.
+ * they are served in time. `--all` plays a round of each of these in turn, with the seeds N, N + 1 and so on, and prints totals at the
+ * end. `--keep-going` goes on after a violation.
  */
 import { randomInt } from 'node:crypto';
 import { cpus, release, type } from 'node:os';
@@ -39,7 +39,7 @@ function settingsOf(args) {
       seed: { type: 'string' },
       sabotage: { type: 'string' },
       engine: { type: 'string' },
-      plan: { type: 'string' },
+      all: { type: 'boolean', default: false },
       'keep-going': { type: 'boolean', default: false },
     },
   });
@@ -54,10 +54,8 @@ function settingsOf(args) {
   if (![undefined, 'all', ...engine.LONG_STORES].includes(values.engine)) {
     throw new Error(`--engine is all, ${engine.LONG_STORES.join(', ')}.`);
   }
-  if (![undefined, 'all'].includes(values.plan)) throw new Error('--plan is all.');
-  const { sabotage, engine: store } = values;
-  const hasAll = values.plan === 'all';
-  return { minutes, nodes, seed, sabotage, store, hasAll, keepsGoing: values['keep-going'] };
+  const { sabotage, engine: store, all: isAll, 'keep-going': keepsGoing } = values;
+  return { minutes, nodes, seed, sabotage, store, isAll, keepsGoing };
 }
 
 const onNodes = (nodes, sabotage) => ({
@@ -79,8 +77,8 @@ const onStore = (store) => ({
 });
 
 /** What is played in turn. */
-function kindsOf({ nodes, sabotage, store, hasAll }) {
-  if (hasAll) return [...NODES.map((count) => onNodes(count)), ...engine.LONG_STORES.map(onStore)];
+function kindsOf({ nodes, sabotage, store, isAll }) {
+  if (isAll) return [...NODES.map((count) => onNodes(count)), ...engine.LONG_STORES.map(onStore)];
   if (store === undefined) return [onNodes(nodes, sabotage)];
   return (store === 'all' ? engine.LONG_STORES : [store]).map(onStore);
 }
@@ -112,7 +110,7 @@ class Totals {
 
 /** Resolves with whether every round was as it should be. */
 async function play(settings, totals) {
-  const { minutes, seed, hasAll, keepsGoing } = settings;
+  const { minutes, seed, isAll, keepsGoing } = settings;
   const lengthMs = Math.min(ROUND_MS, minutes * 60_000);
   const until = performance.now() + minutes * 60_000;
   const isOver = () => performance.now() >= until;
@@ -121,7 +119,7 @@ async function play(settings, totals) {
   let next = seed ?? randomInt(2 ** 31);
   do {
     for (const kind of kinds) {
-      if (hasAll && isOver()) break;
+      if (isAll && isOver()) break;
       const played = await kind.play(next, lengthMs);
       totals.add(kind, played);
       console.log(`faults: ${played.summary}`);
@@ -131,7 +129,7 @@ async function play(settings, totals) {
       if (!keepsGoing) return false;
     }
     if (seed === undefined) next = randomInt(2 ** 31);
-    else if (hasAll) next += 1;
+    else if (isAll) next += 1;
   } while (!isOver());
   return isSound;
 }
@@ -144,7 +142,7 @@ try {
   process.env.REDIS_SERVER_BIN = ensureRedisServer();
   const totals = new Totals();
   if (!(await play(settings, totals))) process.exitCode = 1;
-  if (settings.hasAll) {
+  if (settings.isAll) {
     const server = versionOf(process.env.REDIS_SERVER_BIN);
     console.log(`${totals}\n\n${server}; ${machine()}`);
   }

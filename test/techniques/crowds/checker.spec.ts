@@ -311,6 +311,18 @@ describe('the checker of the engine', () => {
       expect(withFault(LINE_LOST, waits(1_300))).toEqual([expect.stringMatching(/^gap/)]);
     });
 
+    it('finds one who heard too late, unless its process could not run', () => {
+      const [ask] = holds({ ask: 1, from: 10, to: 10 });
+      const refused = { type: 'refused', client: 'p', ask: 1, at: 3_200 } as const;
+      const history = [{ ...ask, waitMs: 100 } as HistoryEvent, refused];
+      const beats = range(160).map((beat): HistoryEvent => ({ ...BEATS[0]!, at: beat * BEAT_MS }));
+      const busy = beats.filter(({ at }) => at < 100 || at > 1_000);
+      expect(violationsOf(history, { beats })).toContainEqual(
+        expect.stringMatching(/^late: p#1 .* after 3190 ms/),
+      );
+      expect(violationsOf(history, { beats: busy }).join()).not.toContain('late:');
+    });
+
     it('finds one who was patient, and was refused', () => {
       const [ask] = holds({ ask: 1, from: 10, to: 20 });
       const refused = { type: 'refused', client: 'p', ask: 1, at: 1_010 } as const;

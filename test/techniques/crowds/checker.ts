@@ -8,7 +8,7 @@ import { leaderViolations } from '../faults/leaders.js';
 import { repeatedWork } from '../faults/once-work.js';
 import { type Loss, overlaps, tokensAhead, tokensTogether, wrongTokens } from '../faults/safety.js';
 import { remembered, repeatedRuns } from './jobs.js';
-import { gaps, type Recovery, refusals } from './liveness.js';
+import { gaps, pauses, type Recovery, refusals } from './liveness.js';
 import type { Crew, EnginePlan, Fault, StoreKind } from './plan.js';
 
 /** For so long nobody holds anything while somebody waits. */
@@ -58,7 +58,7 @@ export function checkEngine({ plan, events, faults, scripts }: EngineHistory): r
   const killed = new Set(
     events.flatMap((event) => (event.type === 'killed' ? [event.client] : [])),
   );
-  const fates = { killed, stops: new Map() };
+  const fates = { killed, stops: pauses(events) };
   const calls = partsOf(events);
   const grants = withLeases(grantsOf(calls, killed), events);
   const ttlMs = Math.max(...plan.crews.flatMap((crew) => crew.ttlsMs));

@@ -265,6 +265,21 @@ function unexplainedMs(
   return Math.min(to - begin, ...awakeMs);
 }
 
+/** A process whose beats are further apart did not run between them. */
+const BUSY_MS = 200;
+
+type Pause = readonly [from: number, to: number];
+
+/** When each process could not run: the machine was too busy. */
+export function pauses(events: readonly HistoryEvent[]): ReadonlyMap<string, readonly Pause[]> {
+  const pausesOf = (beats: readonly number[]): readonly Pause[] =>
+    beats.flatMap((at, index) => {
+      const before = beats[index - 1] ?? at;
+      return at - before > BUSY_MS ? [[before, at]] : [];
+    });
+  return new Map([...beatsOf(events)].map(([client, beats]) => [client, pausesOf(beats)]));
+}
+
 /** Of a wait, for so much of it a process has run that did nothing else. */
 const AWAKE = 0.8;
 

@@ -3,6 +3,7 @@
  * `MixSettings` as JSON. It says `ready` to its parent, begins when told to, says `alive` as long as its event loop is, and ends when told
  * to finish, or when the parent is gone.
  */
+import { setMaxListeners } from 'node:events';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { Cluster } from 'ioredis';
@@ -39,6 +40,7 @@ const recorder = new Recorder(folder, `mix-${name}`);
 const notes = new CallNotes({ recorder, client: name });
 const tell = (news: News): void => void process.send?.(news);
 const finishing = new AbortController();
+setMaxListeners(0, finishing.signal); // one for each that sleeps
 const memory = new MemoryLockStore();
 const cluster =
   address.kind === 'cluster'
