@@ -59,16 +59,22 @@ afterAll(async () => {
 const namesOf = keyNames('lock:');
 const run = ({ lua }: Script, call: ScriptCall): Promise<unknown> => redis.eval(lua, ...call);
 const lineMode = 'standalone';
-const acquire = (token: string, ttlMs = 30_000, keys = ['key'], fenceKeepMs = KEEP_MS) =>
+const acquire = (
+  token: string,
+  ttlMs = 30_000,
+  keys = ['key'],
+  fenceKeepMs = KEEP_MS,
+  member = '',
+) =>
   run(
     acquireScript,
     encoded(acquireScript, {
-      ...{ names: keys.map(namesOf), token, ttlMs, fenceKeepMs, lineMode, member: '' },
+      ...{ names: keys.map(namesOf), token, ttlMs, fenceKeepMs, lineMode, member },
       ...{ ticket: undefined, proposal: 0 },
     }),
   ) as Promise<number[]>;
-const extend = (token: string, ttlMs = 30_000): Promise<unknown> => {
-  const lease = { token, ttlMs, fencingToken: 0, sureUntilUs: 0, expectedFence: undefined };
+const extend = (token: string, fencingToken: number, ttlMs = 30_000): Promise<unknown> => {
+  const lease = { token, ttlMs, fencingToken, sureUntilUs: 0, expectedFence: undefined };
   return run(
     extendScript,
     encoded(extendScript, {
@@ -112,12 +118,12 @@ const expectNear = (leftMs: number, ttlMs: number): void => {
 describe('the marker at the main key', () => {
   it('stays as long as the longest lease, through acquire, renewal and release', async () => {
     const [one, two] = tokens(2) as [string, string];
-    const [, , phase] = await acquire(one, 20_000);
+    const [, , phase = 0] = await acquire(one, 20_000);
     expect(await redis.get(MAIN)).toBe(`holdfast::shared ${String(phase)}`);
     expectNear(await redis.pttl(MAIN), 20_000);
     await acquire(two, 60_000);
     for (const key of [MAIN, HOLDERS]) expectNear(await redis.pttl(key), 60_000);
-    await extend(one, 90_000);
+    await extend(one, phase, 90_000);
     for (const key of [MAIN, HOLDERS]) expectNear(await redis.pttl(key), 90_000);
     await release(one, phase);
     for (const key of [MAIN, HOLDERS]) expectNear(await redis.pttl(key), 60_000);
@@ -136,14 +142,17 @@ describe('the marker at the main key', () => {
 
   it('keeps plain SET NX out, and as it was deleted the next renewal puts it back; nobody of ours gets in', async () => {
     const [reader, other] = tokens(2) as [string, string];
-    await acquire(reader);
+    const [, , phase = 0] = await acquire(reader);
     expect(await redis.set(MAIN, 'foreign', 'PX', 1_000, 'NX')).toBeNull();
     await redis.del(MAIN);
     expect(await acquire(oneToken('exclusive'))).toMatchObject({ 0: 0 });
     expect(await acquire(oneToken('limit:2'))).toMatchObject({ 0: 0 });
     expect(await heldMs(store, 'key')).toBeGreaterThan(0);
-    expect(await extend(reader)).toMatchObject({ 1: [1] });
-    expect(await redis.get(MAIN)).toBe('holdfast::shared');
+    expect(await extend(reader, phase + 1)).toMatchObject({ 1: [1] });
+    expect(await redis.get(MAIN)).toBe(`holdfast::shared ${phase + 1}`);
+    expect(await extend(reader, phase)).toMatchObject({ 1: [1] });
+    expect(await extend(reader, phase + 1)).toMatchObject({ 1: [1] });
+    expect(await redis.get(MAIN)).toBe(`holdfast::shared ${phase}`);
     expect(await acquire(other)).toMatchObject({ 0: 1 });
   });
 
@@ -152,7 +161,7 @@ describe('the marker at the main key', () => {
     const [, , phase = 0] = await acquire(reader);
     await acquire(other);
     await redis.set(MAIN, 'foreign', 'PX', 60_000);
-    expect(await extend(reader)).toMatchObject({ 1: [-1] });
+    expect(await extend(reader, phase)).toMatchObject({ 1: [-1] });
     expect(await release(reader, phase)).toBe(0);
     expect(await redis.zrange(HOLDERS, '0', '-1')).toEqual([other]);
     expect(await release(other, phase)).toBe(0);
@@ -163,7 +172,7 @@ describe('the marker at the main key', () => {
   it('of another mode is no key to join by renewing', async () => {
     const [reader] = tokens(1) as [string];
     await acquire(oneToken('limit:2'));
-    expect(await extend(reader)).toMatchObject({ 1: [-1] });
+    expect(await extend(reader, 1)).toMatchObject({ 1: [-1] });
   });
 });
 
@@ -209,10 +218,10 @@ describe('the holder set', () => {
 
   it('keeps its fence for as long as the longest lease asks for', async () => {
     const [long, short] = tokens(2) as [string, string];
-    await acquire(long, 900_000);
+    const [, , phase = 0] = await acquire(long, 900_000);
     await acquire(short, 1_000);
     expectNear(await redis.pttl(FENCE), 900_000 + KEEP_MS);
-    await extend(short, 1_000);
+    await extend(short, phase, 1_000);
     expectNear(await redis.pttl(FENCE), 900_000 + KEEP_MS);
   });
 
@@ -245,6 +254,22 @@ describe('the holder set', () => {
         await end(token, fencing);
       }
     }
+  });
+});
+
+describe('one grant', () => {
+  it('lets in the callers behind that may hold the key together with this one', async () => {
+    const ear = new Redis(server.url);
+    ends.push(() => {
+      ear.disconnect();
+    });
+    await ear.subscribe('ear');
+    const [first, second] = tokens(2) as [string, string];
+    const line = [first, second, oneToken('exclusive')].map((token) => `${token} 1000 ear`);
+    for (const [place, member] of line.entries()) await redis.zadd(QUEUE, place, member);
+    expect(await acquire(first, 30_000, ['key'], KEEP_MS, line[0])).toMatchObject({ 0: 1, 3: 2 });
+    expect((await redis.zrange(HOLDERS, '0', '-1')).sort()).toEqual([first, second].sort());
+    expect(await redis.zrange(QUEUE, '0', '-1')).toEqual(line.slice(2));
   });
 });
 

@@ -154,6 +154,11 @@ describe('a key is taken plainly', () => {
   });
 });
 
+it('two keys are taken and released plainly: the reply is a list, as of more', async () => {
+  expect(await taken(['a', 'b'])).toEqual([expect.any(String), expect.any(String)]);
+  expect(await given('a', 'b')).toEqual([1, 1]);
+});
+
 describe('a key is not taken plainly, and nothing is written', () => {
   it.each<[string, () => Promise<unknown>]>([
     ['it is held by the same token', () => redis.set(main, TOKEN, 'PX', TTL_MS)],

@@ -311,6 +311,16 @@ describe('a script that fails', () => {
     expect(await redis.type('lock:a')).toBe('hash');
   });
 
+  it('at every key renews with the error: the server was made a replica', async () => {
+    await acquire('mine', 'a');
+    await redis.replicaof('127.0.0.1', '1');
+    try {
+      await expect(extend('mine', 'a', 1)).rejects.toThrow(/^READONLY/);
+    } finally {
+      await redis.replicaof('NO', 'ONE');
+    }
+  });
+
   it('to put the caller in line says so, by asking it to look again soon', async () => {
     await store.acquire(request('a'));
     const standing = await store.acquire(request('a', { line: LINE }));

@@ -98,7 +98,7 @@ export class ScriptedSemaphore implements SemaphoreStore {
   }
 
   renew(wish: Wish): Promise<boolean> {
-    const lease = { token: tokenOf(wish), ttlMs: wish.ttlMs, fencingToken: 0 };
+    const lease = { token: tokenOf(wish), ttlMs: wish.ttlMs, fencingToken: 1 };
     const renewals = [{ ...lease, sureUntilUs: 0, expectedFence: undefined }];
     const reply = this.#ask(extendScript, { names: [NAMES], renewals, fenceKeepMs: KEEP_MS });
     return Promise.resolve(reply?.answers[0]?.status === 'extended');

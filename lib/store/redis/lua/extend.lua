@@ -60,9 +60,7 @@ local function renew(i)
     else
       local lasted = redis.pcall('PTTL', main)
       -- Holders of one phase have one fencing token; a holder of several keys may have a larger one.
-      local phase = phase_of(main, holders, mode)
-      if mine > 0 then phase = math.min(phase or mine, mine) end
-      add_holder(main, holders, token, ttl, phase)
+      add_holder(main, holders, token, ttl, math.min(phase_of(main, holders, mode) or mine, mine))
       local is_sooner = redis.pcall('PTTL', main) < lasted
       if redis.pcall('EXISTS', queue) == 1 then
         -- No other script may run on this key while they hold it: a dead process in line must not keep the others from joining.
@@ -80,8 +78,7 @@ local function renew(i)
     redis.call('SET', fence_key, text(raised), 'PX', text(fence_life(fence_key, token, life)))
     if not may_join then redis.call('DEL', main, holders) end
     -- The phase keeps its smallest token, whichever holder is put back first: a holder of several keys may have a larger one.
-    local phase = phase_of(main, holders, mode) or mine
-    add_holder(main, holders, token, ttl, math.min(phase, mine))
+    add_holder(main, holders, token, ttl, math.min(phase_of(main, holders, mode) or mine, mine))
     answer = { 1 }
   elseif may_join and line ~= 'quorum' then
     pcall(grant_next, main, queue, holders, '', line == '')

@@ -7,7 +7,5 @@
 -- @include clock
 -- @include quarantine
 
-if ARGV[2] == '1' and redis.call('EXISTS', KEYS[1]) == 0 then
-  return math.ceil(quarantine(KEYS[1], 0) / 1000)
-end
-return math.ceil(quarantine(KEYS[1], tonumber(ARGV[1])) / 1000)
+local is_new = ARGV[2] == '1' and redis.call('EXISTS', KEYS[1]) == 0
+return math.ceil(quarantine(KEYS[1], is_new and 0 or tonumber(ARGV[1])) / 1000)
