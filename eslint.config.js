@@ -58,7 +58,7 @@ const mustNotImport = (folders, ...patterns) => ({
 
 export default defineConfig(
   globalIgnores([
-    '.stryker',
+    '.mutation/',
     'build/',
     '**/dist/',
     '**/coverage/',

@@ -1,44 +1,35 @@
 /**
  * `npm run test:mutation -- key time`: changes the code of these folders of lib/ and packages, one operator or value at a time, and looks whether a test
- * notices (StrykerJS). Prints the score of each folder, and what survived. Without folders it takes those of the table in docs/internals/testing.md
- * that differ from `--since` (default: origin/main). What is known from the run before is not done again (`.stryker/`). Fails where a folder
- * has fallen below its score in that table; `--record` writes it anew. `--sample 10` changes one of ten passages of each file, always the
- * same ones; without it, a folder is measured in the way that its row in the table says. What survives in the store without a server is
- * tested further (scripts/mutation/further.mjs).
+ * notices. `all` stands for every folder; without any, it takes those that differ from `--since` (default: origin/main). Of each file it makes 20
+ * changes, always the same ones (`--per-file 100`; 0 for all). Prints the score of each folder, and what survived. What is known from
+ * the run before is not done again (`.mutation/`). Fails where a folder has fallen below its score in docs/internals/testing.md;
+ * `--record` writes that table anew.
  */
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { Stryker } from '@stryker-mutator/core';
 import { format, resolveConfig } from 'prettier';
-import { compiledProject } from './compile.mjs';
-import { homeOf, OF_BROWSERS, passagesOf } from './mutation/passages.mjs';
-import { testFurther } from './mutation/further.mjs';
+import { changesOf, hashOf, sampleOf } from './mutation/changes.mjs';
+import { Project } from './mutation/project.mjs';
+import { Specs } from './mutation/specs.mjs';
+import { Trial } from './mutation/trial.mjs';
+import { Worlds } from './mutation/worlds.mjs';
 import { ensureRedisServer } from './redis-server.mjs';
 import { specsOf } from './test-parts.mjs';
 
-const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)));
-process.chdir(projectRoot);
+process.chdir(dirname(dirname(fileURLToPath(import.meta.url))));
 process.env.REDIS_SERVER_BIN = ensureRedisServer();
-process.env.HOLDFAST_COMPILED = compiledProject(); // what child processes of tests run is never changed
-const { default: jestConfig } = await import('../jest.config.js');
 
-/** What `npm test` needs and these runs do not. */
-const LEFT_OUT = new Set([
-  ...['testSequencer', 'maxWorkers'],
-  ...['collectCoverageFrom', 'coverageProvider', 'coverageReporters', 'coverageThreshold'],
-]);
-
-/** A change may have a test wait for what never comes. Those without a server take milliseconds, and seconds on a busy machine. */
-const TEST_TIMEOUT_MS = { unit: 10_000, servers: 15_000 };
+/** What browsers run: its tests are those of a browser. */
+const OF_BROWSERS = 'packages/board/lib/page/';
 
 /** Specs that take longer are left out: they would be run for hundreds of changes. */
 const LONGEST_S = 20;
 
-/** What is tested through another folder, and by which of its specs. Few: each is loaded for every change. */
+/** What is tested through another folder, and by which of its specs. */
 const ALSO_TESTED_IN = {
   cli: ['migrate/command'],
   engine: ['once/run-once'],
@@ -48,24 +39,34 @@ const ALSO_TESTED_IN = {
   options: ['nest/module/options'],
   prometheus: ['observe/exported-metrics', 'observe/grafana'],
   sections: ['lease/sections'],
+  store: ['admin/', 'claims/track-record/', 'lease/', 'once/', 'queue/', 'techniques/conformance/'],
   swagger: ['nest/swagger'],
+  tools: ['observe/', 'nest/'],
   worker: ['once/worker'],
 };
 
 /** Their specs belong to what takes long, but not all of them take long. */
-const OF_OPERATORS = new Set(['board', 'cli']);
+const OF_OPERATORS = new Set(['board', 'cli', 'migrate', 'terminus']);
 
-/** Specs that start processes, in which nothing is changed, or many servers, for what others of the folder also test. */
-const NOTICE_NOTHING = /^test\/cli\/(program|terminal|three-in-the-morning)\./;
+/** Specs that start processes, in which nothing is noted, or many servers, for what others also test; and those of the sources themselves. */
+const NOTICE_NOTHING =
+  /^test\/(cli\/(program|terminal|three-in-the-morning)\.|board\/browser\/|claims\/(docs|public-api|types|bench|site)\/|techniques\/(simulation|mutation|soak)\/)/;
 
-/** Their specs that need a server are left out: they would be run for hundreds of changes. */
-const WITHOUT_SERVERS = new Set(['engine', 'lease', 'once', 'queue', 'store', 'terminus']);
+/** What the simulated worlds are about. */
+const OF_WORLDS = new Set(['engine', 'leader', 'lease', 'once', 'queue', 'sections', 'store']);
 
 const TABLE = 'docs/internals/testing.md';
 
-/** The row of a folder in the documentation: mutants, killed, score, and what is said of them. */
+const homeOf = (folder) =>
+  existsSync(`lib/${folder}`) ? `lib/${folder}` : `packages/${folder}/lib`;
+const folderOf = (file) => /^(?:lib|packages)\/(\w+)\//.exec(file)?.[1];
+
+/** The row of a folder in the documentation. */
 const rowOf = (folder) =>
-  new RegExp(`^\\| \`${homeOf(folder)}\` *\\| *\\d+ *\\| *\\d+ *\\| *([\\d.]+) % *\\|.*\\|$`, 'm');
+  new RegExp(`^\\| \`${homeOf(folder)}\` *\\|.*? ([\\d.]+) % *\\|.*\\|$`, 'm');
+
+const git = (...args) =>
+  execFileSync('git', args, { encoding: 'utf8' }).split('\n').filter(Boolean);
 
 function settings() {
   const { values, positionals } = parseArgs({
@@ -73,142 +74,137 @@ function settings() {
     options: {
       since: { type: 'string', default: 'origin/main' },
       record: { type: 'boolean', default: false },
-      sample: { type: 'string' },
+      'per-file': { type: 'string', default: '20' },
       workers: { type: 'string', default: String(availableParallelism()) },
     },
   });
-  const folders = positionals.length > 0 ? positionals : changedSince(values.since);
+  const perFile = Number(values['per-file']);
+  if (!Number.isInteger(perFile) || perFile < 0)
+    throw new Error('--per-file is a whole number: so many changes of each file, or 0 for all.');
+  const folders = chosen(positionals, values.since);
   for (const folder of folders)
     if (!existsSync(homeOf(folder))) throw new Error(`There is no folder ${homeOf(folder)}.`);
-  const sample = values.sample === undefined ? undefined : Number(values.sample);
-  if (sample !== undefined && !(Number.isInteger(sample) && sample > 0))
-    throw new Error('--sample is a whole number above 0: one of so many passages is changed.');
-  return { folders, isRecorded: values.record, workers: Number(values.workers), sample };
+  return { folders, isRecorded: values.record, workers: Number(values.workers), perFile };
 }
 
-/** What is changed, as StrykerJS takes it: the folder, or the lines of one of `sample` passages. */
-const changedIn = (folder, sample) =>
-  sample === 1
-    ? [`${homeOf(folder)}/**/*.ts`, '!**/*.d.ts', `!${OF_BROWSERS}**`]
-    : passagesOf(folder, sample).flatMap(({ file, passages }) =>
-        passages.map(({ first, last }) => `${file}:${first}-${last}`),
-      );
-
-function changedSince(revision) {
-  const names = execFileSync('git', ['diff', '--name-only', revision, '--', 'lib', 'packages'], {
-    encoding: 'utf8',
-  });
-  const folders = Array.from(
-    names.matchAll(/^(?:lib|packages)\/(\w+)\//gm),
-    ([, folder]) => folder,
-  );
+function chosen(names, since) {
+  if (names.includes('all')) {
+    const folders = [...readdirSync('lib'), ...readdirSync('packages')];
+    return folders.filter((name) => !name.includes('.') && existsSync(homeOf(name)));
+  }
+  if (names.length > 0) return names;
+  const changed = git('diff', '--name-only', since, '--', 'lib', 'packages').map(folderOf);
   const text = readFileSync(TABLE, 'utf8');
-  return [...new Set(folders)].filter((folder) => rowOf(folder).test(text));
+  return [...new Set(changed)].filter((folder) => folder && rowOf(folder).test(text));
 }
 
-/** The tests of a folder are those in the folder of the same name. All others would take hours, and a folder should not lean on them. */
-function testsOf(folder) {
-  const seconds = JSON.parse(readFileSync('test/times.json', 'utf8'));
-  const homes = [`${folder}/`, ...(ALSO_TESTED_IN[folder] ?? [])].map((home) => `test/${home}`);
-  const unit = new Set(specsOf('unit'));
-  const specs = specsOf(OF_OPERATORS.has(folder) ? 'all' : 'main').filter(
+/** The files of the project, but for those that git ignores. */
+const sourceNames = () =>
+  git('ls-files', '--cached', '--others', '--exclude-standard').filter((name) => existsSync(name));
+
+const isChanged = (name) =>
+  /^(lib|packages\/\w+\/lib)\/.*\.ts$/.test(name) &&
+  !name.endsWith('.d.ts') &&
+  !name.startsWith(OF_BROWSERS);
+
+/** The specs of the folders themselves, and all that need no server. */
+function specsFor(folders) {
+  const measured = JSON.parse(readFileSync('test/times.json', 'utf8'));
+  const usable = (spec) => !NOTICE_NOTHING.test(spec) && (measured[spec] ?? 0) <= LONGEST_S;
+  const main = new Set(specsOf('main'));
+  const own = specsOf('all').filter(
     (spec) =>
-      homes.some((home) => spec.startsWith(home)) &&
-      !NOTICE_NOTHING.test(spec) &&
-      (WITHOUT_SERVERS.has(folder) ? unit.has(spec) : (seconds[spec] ?? 0) <= LONGEST_S),
+      usable(spec) &&
+      folders.some(
+        (folder) => isIn(homesOf(folder), spec) && (main.has(spec) || OF_OPERATORS.has(folder)),
+      ),
   );
-  const timeoutMs = specs.every((spec) => unit.has(spec))
-    ? TEST_TIMEOUT_MS.unit
-    : TEST_TIMEOUT_MS.servers;
-  return { specs, timeoutMs };
+  return { own, usable: [...new Set([...own, ...specsOf('unit').filter(usable)])] };
 }
 
-function mutationTestOf(folder, workers, sample) {
-  const jest = Object.fromEntries(
-    Object.entries(jestConfig).filter(([name]) => !LEFT_OUT.has(name)),
-  );
-  const { specs, timeoutMs } = testsOf(folder);
-  return new Stryker({
-    mutate: changedIn(folder, sample),
-    testRunner: 'jest',
-    testRunnerNodeArgs: ['--experimental-vm-modules'],
-    jest: {
-      projectType: 'custom',
-      enableFindRelatedTests: false,
-      config: {
-        ...jest,
-        globalSetup: null, // the runner would add that of jest.config.js
-        testEnvironment: '@stryker-mutator/jest-runner/jest-env/node',
-        testTimeout: timeoutMs,
-        testMatch: specs.map((spec) => `<rootDir>/${spec}`),
-      },
-    },
-    coverageAnalysis: 'perTest',
-    ignoreStatic: true,
-    incremental: true,
-    incrementalFile: `.stryker/${folder}-${sample}.json`,
-    tempDirName: '.stryker/tmp',
-    ignorePatterns: ['/.stryker', '/build', '/dist', '/coverage', '/test/claims/apps/templates'],
-    concurrency: workers,
-    timeoutMS: 5_000,
-    dryRunTimeoutMinutes: 30,
-    maxTestRunnerReuse: 100,
-    reporters: ['clear-text', 'json'],
-    clearTextReporter: { allowColor: false, logTests: false, reportTests: false },
-    jsonReporter: { fileName: `.stryker/reports/${folder}.json` },
-    checkers: [],
-    logLevel: 'info',
-  }).runMutationTest();
-}
+const isOwn = (spec, { file }) => isIn(homesOf(folderOf(file)), spec);
 
-const KILLED = new Set(['Killed', 'Timeout']);
-const COUNTED = new Set([...KILLED, 'Survived', 'NoCoverage']);
+const homesOf = (folder) =>
+  [`${folder}/`, ...(ALSO_TESTED_IN[folder] ?? [])].map((home) => `test/${home}`);
+const isIn = (homes, spec) => homes.some((home) => spec.startsWith(home));
 
-/** In points: a mutant that a busy machine kills by its time limit may survive on another one. */
-const TOLERANCE = 2;
+/** In points: where code has changed, other changes are made. */
+const TOLERANCE = 5;
 
-/** The same of a sample: where code has moved, other lines are in it. */
-const TOLERANCE_OF_SAMPLES = 5;
+const recordedScore = (folder) => Number(rowOf(folder).exec(readFileSync(TABLE, 'utf8'))?.[1] ?? 0);
 
-/** The score of a folder in the documentation, and the sample that it was measured with. */
-function recorded(folder) {
-  const [row, score] = rowOf(folder).exec(readFileSync(TABLE, 'utf8')) ?? [];
-  const [, sample] = /--sample (\d+)/.exec(row) ?? [];
-  return { score: Number(score ?? 0), sample: Number(sample ?? 1) };
-}
-
-async function record({ folder, mutants, killed, score, sample }) {
+async function record({ folder, row }) {
   const text = readFileSync(TABLE, 'utf8');
-  const how = `npm run test:mutation${sample > 1 ? ` -- ${folder} --sample ${sample}` : ''}`;
-  const row = `| \`${homeOf(folder)}\` | ${mutants} | ${killed} | ${score.toFixed(1)} % | \`${how}\` |`;
   if (!rowOf(folder).test(text)) throw new Error(`${TABLE} has no row for ${homeOf(folder)}.`);
   const options = await resolveConfig(TABLE);
-  writeFileSync(
-    TABLE,
-    await format(text.replace(rowOf(folder), row), { ...options, filepath: TABLE }),
-  );
+  const rows = text.replace(rowOf(folder), `| ${row.join(' | ')} |`);
+  writeFileSync(TABLE, await format(rows, { ...options, filepath: TABLE }));
 }
 
-const { folders, isRecorded, workers, sample } = settings();
-const scores = [];
-for (const folder of folders) {
-  const taken = sample ?? recorded(folder).sample;
-  const withoutServers = await mutationTestOf(folder, workers, taken);
-  const mutants =
-    folder === 'store'
-      ? await testFurther(withoutServers, { folder, sample: taken, workers })
-      : withoutServers;
-  const counted = mutants.filter(({ status }) => COUNTED.has(status));
-  const killed = counted.filter(({ status }) => KILLED.has(status));
-  const score = counted.length === 0 ? 100 : (100 * killed.length) / counted.length;
-  scores.push({ folder, mutants: counted.length, killed: killed.length, score, sample: taken });
+const oneLine = (text) => text.replace(/\s+/g, ' ').slice(0, 120);
+
+/** The row of a folder, and what survived there. */
+function resultOf(folder, changes, trial, perFile) {
+  const own = changes.filter(({ file }) => file.startsWith(`${homeOf(folder)}/`));
+  const survived = own.filter((change) => trial.verdictOf(change) === undefined);
+  const hung = own.filter((change) => trial.verdictOf(change)?.red.hangs);
+  const noticed = own.length - survived.length;
+  const score = own.length === 0 ? 100 : (100 * noticed) / own.length;
+  for (const change of survived) {
+    const { file, line, original, replacement } = change;
+    const note = trial.isCovered(change) ? '' : ' (no test comes by)';
+    console.log(`${file}:${line} ${oneLine(original)} → ${oneLine(replacement)}${note}`);
+  }
+  const many = perFile === 0 ? 'all' : `${perFile} a file`;
+  const row = [`\`${homeOf(folder)}\``, own.length, noticed, hung.length, survived.length];
+  return { folder, score, row: [...row, `${score.toFixed(1)} %`, many] };
 }
-for (const { folder, mutants, killed, score } of scores)
-  console.log(`mutation: ${homeOf(folder)}: ${score.toFixed(1)} % (${killed} of ${mutants})`);
-if (isRecorded) for (const score of scores) await record(score);
-for (const { folder, score, sample: taken } of scores) {
-  const least = recorded(folder).score;
-  if (score >= least - (taken > 1 ? TOLERANCE_OF_SAMPLES : TOLERANCE)) continue;
-  console.error(`mutation: ${homeOf(folder)} is below its ${least} % in ${TABLE}`);
-  process.exitCode = 1;
+
+const { folders, isRecorded, workers, perFile } = settings();
+const names = sourceNames();
+const files = names
+  .filter(isChanged)
+  .map((name) => ({ name, content: readFileSync(name, 'utf8') }));
+const { files: changed, changes } = await changesOf(files);
+const sample = sampleOf(changes, perFile);
+const wanted = sample.filter(({ file }) => folders.includes(folderOf(file)));
+console.log(`mutation: ${wanted.length} changes in ${folders.join(', ')}`);
+
+const project = new Project('.', names, changed);
+const specs = new Specs(project, workers);
+const leave = (code) => {
+  specs.stop();
+  project.remove();
+  process.exit(code);
+};
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => leave(130));
+try {
+  process.env.HOLDFAST_COMPILED = project.compiled();
+  const others = names.filter(
+    (name) => /^(lib|packages|test|scripts)\//.test(name) && !/\.spec\.ts$/.test(name),
+  );
+  const trial = new Trial({
+    specs,
+    worlds: new Worlds(process.env.HOLDFAST_COMPILED),
+    wanted: sample,
+    fingerprint: hashOf(String(perFile), ...others.map((name) => readFileSync(name, 'utf8'))),
+    folder: '.mutation',
+    workers,
+  });
+  const { usable, own } = specsFor(folders);
+  const withWorlds = ({ file }) => OF_WORLDS.has(folderOf(file));
+  await trial.show(wanted, own, { isOwn, withWorlds });
+  await trial.show(wanted, usable, { isOwn, withWorlds });
+  const results = folders.map((folder) => resultOf(folder, wanted, trial, perFile));
+  for (const { row } of results) console.log(`| ${row.join(' | ')} |`);
+  if (isRecorded) for (const result of results) await record(result);
+  for (const { folder, score } of results) {
+    const least = recordedScore(folder);
+    if (score >= least - TOLERANCE) continue;
+    console.error(`mutation: ${homeOf(folder)} is below its ${least} % in ${TABLE}`);
+    process.exitCode = 1;
+  }
+} finally {
+  specs.stop();
+  project.remove();
 }

@@ -1,116 +1,141 @@
-/** Runs specs in a copy of the project, with one change switched on in their process and in those that they start. */
+/** Runs a spec in a process of its own: once with all changes off, or some of its tests with one change after the other. */
 import { spawn } from 'node:child_process';
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, join, resolve } from 'node:path';
-import { SWITCH } from './changes.mjs';
+import { join, resolve } from 'node:path';
+import { notesOf } from './runner.mjs';
 
-const LEFT_OUT = new Set(['node_modules', '.git', '.stryker', 'dist', 'build', 'coverage']);
-
-/** A change may have a test wait for what never comes. */
-const TEST_TIMEOUT_MS = 20_000;
-
-/** A run that takes longer says nothing. */
-const LONGEST_RUN_MS = 600_000;
-
-/** Where each spec writes which changes it has come by. */
-const COVERAGE = 'mutation-coverage';
-
-const NOTE_COVERAGE = `import { afterAll, expect } from '@jest/globals';
-import { writeFileSync } from 'node:fs';
-afterAll(() => {
-  const { mutantCoverage } = globalThis.__stryker__ ?? {};
-  const ids = Object.keys(mutantCoverage?.static ?? {});
-  const name = Buffer.from(expect.getState().testPath).toString('base64url');
-  writeFileSync(process.env.MUTATION_COVERAGE + '/' + name, JSON.stringify(ids));
-});
-`;
-
-const CONFIG = `import config from './jest.config.js';
-const { testSequencer, coverageThreshold, ...others } = config;
-export default {
-  ...others,
-  testTimeout: ${TEST_TIMEOUT_MS},
-  setupFilesAfterEnv: process.env.MUTATION_COVERAGE ? ['<rootDir>/note-coverage.mjs'] : [],
-};
-`;
+/** Without a word for so long, and longer when its tests take long, a process hangs. */
+const SILENCE_MS = 30_000;
+const SURVEY_MS = 240_000;
 
 export class Specs {
-  #folder = mkdtempSync(join(tmpdir(), 'holdfast-mutation-'));
+  #root;
+  #workers;
+  #running = new Set();
 
-  constructor(files) {
-    for (const entry of readdirSync('.'))
-      if (!LEFT_OUT.has(entry)) cpSync(entry, join(this.#folder, entry), { recursive: true });
-    symlinkSync(resolve('node_modules'), join(this.#folder, 'node_modules'));
-    for (const { name, content } of files) writeFileSync(join(this.#folder, name), content);
-    writeFileSync(join(this.#folder, 'note-coverage.mjs'), NOTE_COVERAGE);
-    writeFileSync(join(this.#folder, 'mutation.config.mjs'), CONFIG);
+  constructor({ root }, workers) {
+    this.#root = root;
+    this.#workers = workers;
   }
 
-  /** Of each spec, the ids of the changes that it comes by, without any change. One that is red then says nothing, and is left out. */
-  async covered(specs) {
-    const folder = join(this.#folder, COVERAGE);
-    mkdirSync(folder, { recursive: true });
-    const { failed, output } = await this.#run(specs, { MUTATION_COVERAGE: folder }, []);
-    const red = new Set(Array.from(output.matchAll(/^FAIL (\S+)/gm), ([, spec]) => spec));
-    if (failed && red.size === 0) throw new Error(`Without any change:\n${output}`);
-    for (const spec of red)
-      console.log(`mutation: left out, for it is red without any change: ${spec}`);
-    const covered = readdirSync(folder).map((name) => {
-      const path = Buffer.from(basename(name), 'base64url').toString();
-      const ids = JSON.parse(readFileSync(join(folder, name), 'utf8'));
-      return [path.slice(path.indexOf('/test/') + 1), new Set(ids)];
-    });
-    return new Map(covered.filter(([spec]) => !red.has(spec)));
+  /** Of each spec, which of the wanted changes each test comes by, and how long it takes. Nothing of a spec that cannot run here. */
+  async survey(specs, wanted) {
+    const notes = await this.#run(specs, { wanted }, SURVEY_MS);
+    return notes.map((of) => of.find(({ tests }) => tests !== undefined));
   }
 
-  /** The first test that is red with this change, if there is one. Red twice: once may be what a busy machine did. */
-  async redWith({ id }, specs) {
-    const run = () => this.#run(specs, { [SWITCH]: id }, ['--bail=1']);
-    if (!(await run()).failed) return undefined;
-    const { failed, output } = await run();
-    if (!failed) return undefined;
-    const [name = 'no test, but the run'] = /(?<=● ).+/.exec(output) ?? [];
-    return name.trim();
+  /** What its tests say of each change, by its id. A change under which the process ends, or that leaves something behind, is tried anew. */
+  async judge(spec, changes) {
+    const verdicts = new Map();
+    let left = changes;
+    while (left.length > 0) {
+      const [notes] = await this.#run([spec], { changes: left }, silenceOf(left));
+      for (const { id, red, seconds } of notes)
+        if (red !== undefined) verdicts.set(id, { red, seconds });
+      const odd = left.find(({ id }) => notes.some((note) => note.id === id) && !verdicts.has(id));
+      if (odd === undefined) break;
+      if (odd.isAgain) {
+        const unclear = notes.find((note) => note.unclear !== undefined)?.unclear;
+        const red = unclear ?? { test: 'the process ended', hangs: notes.isSilent };
+        return verdicts.set(odd.id, { red, seconds: 0 });
+      }
+      const [[, verdict] = []] = await this.judge(spec, [{ ...odd, isAgain: true }]);
+      if (verdict !== undefined) verdicts.set(odd.id, verdict);
+      left = left.filter((change) => change !== odd && !verdicts.has(change.id));
+    }
+    return verdicts;
   }
 
-  remove() {
-    rmSync(this.#folder, { recursive: true });
+  /** What a test says of a change that is on while the modules load: red is red twice. */
+  async judgeFromStart(spec, change) {
+    const since = performance.now();
+    let red = null;
+    for (let time = 1; time <= 2; time += 1) {
+      const [notes] = await this.#run([spec], { reload: change }, silenceOf([change]));
+      const [found = { red: { test: 'the process ended', hangs: notes.isSilent } }] = notes;
+      red = found.red;
+      if (red === null) break;
+    }
+    return { red, seconds: (performance.now() - since) / 1_000 };
   }
 
-  #run(specs, env, options) {
-    const jest = resolve('node_modules/jest/bin/jest.js');
+  stop() {
+    for (const child of this.#running) end(child);
+  }
+
+  /** What is noted of each of these specs. */
+  async #run(specs, task, silenceMs) {
+    const notes = mkdtempSync(join(tmpdir(), 'holdfast-mutation-notes-'));
+    const taskFile = join(notes, 'task.json');
+    writeFileSync(taskFile, JSON.stringify(task));
     const child = spawn(
       process.execPath,
       [
-        ...['--experimental-vm-modules', jest, '--config', 'mutation.config.mjs', '--forceExit'],
-        ...['--maxWorkers=2', ...options, '--runTestsByPath', ...specs],
+        ...['--experimental-vm-modules', resolve('node_modules/jest/bin/jest.js')],
+        ...['--config', 'mutation.config.mjs', '--forceExit', '--silent'],
+        ...[`--maxWorkers=${specs.length > 1 ? this.#workers : 1}`, '--runTestsByPath', ...specs],
       ],
       {
-        cwd: this.#folder,
+        cwd: this.#root,
         detached: true,
-        env: { ...process.env, HOLDFAST_PART: 'all', ...env },
-        stdio: ['ignore', 'pipe', 'pipe'],
+        env: {
+          ...process.env,
+          ...{ HOLDFAST_PART: 'all', MUTATION_TASK: taskFile, MUTATION_NOTES: notes },
+        },
+        stdio: ['ignore', 'ignore', process.env.MUTATION_DEBUG ? 'inherit' : 'ignore'],
       },
     );
-    let output = '';
-    for (const stream of [child.stdout, child.stderr])
-      stream.on('data', (data) => (output += String(data)));
-    return new Promise((done) => {
-      const limit = setTimeout(() => process.kill(-child.pid, 'SIGKILL'), LONGEST_RUN_MS);
-      child.once('close', (code) => {
-        clearTimeout(limit);
-        done({ failed: code !== 0, output });
-      });
+    this.#running.add(child);
+    const isSilent = await endOf(child, notes, silenceMs);
+    this.#running.delete(child);
+    const found = specs.map((spec) => {
+      const file = notesOf(notes, spec);
+      const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : [];
+      return Object.assign(
+        lines.map((line) => JSON.parse(line)),
+        { isSilent },
+      );
     });
+    rmSync(notes, { recursive: true });
+    return found;
   }
+}
+
+/** Longer for the tests that a change is tried with, and when all run for the first time. */
+function silenceOf(changes) {
+  const longest = Math.max(...changes.map(({ tests }) => sum(tests.map(({ ms }) => ms))));
+  return SILENCE_MS + 5 * longest;
+}
+
+const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
+
+function end({ pid }) {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // It has ended.
+  }
+}
+
+/** Resolves to whether the process had to be ended. */
+function endOf(child, notes, silenceMs) {
+  return new Promise((done) => {
+    let isSilent = false;
+    const stop = () => {
+      isSilent = true;
+      end(child);
+    };
+    let limit = setTimeout(stop, silenceMs);
+    const watcher = watch(notes, () => {
+      clearTimeout(limit);
+      limit = setTimeout(stop, silenceMs);
+    });
+    child.once('exit', () => {
+      clearTimeout(limit);
+      watcher.close();
+      end(child);
+      done(isSilent);
+    });
+  });
 }
