@@ -38,6 +38,7 @@ class Session {
   #circus;
   #stopsAtRed = false;
   #switches;
+  #loaded;
   #tests;
   #state;
   #red;
@@ -49,7 +50,9 @@ class Session {
     this.#environment = global.process.env;
     this.#circus = circus;
     this.#switches = global.__stryker__ = {};
-    if (task.reload) this.#switchOn(task.reload);
+    if (task.reload === undefined) return;
+    this.#switchOn(task.reload);
+    this.#stopsAtRed = true;
   }
 
   async on(event, state) {
@@ -69,6 +72,7 @@ class Session {
 
   #prepare(state) {
     this.#state = state;
+    this.#loaded = Object.keys(this.#switches.mutantCoverage?.static ?? {});
     this.#tests = testsOf(state.rootDescribeBlock);
     for (const test of this.#tests) test.usualMode = test.mode;
     this.#choose(this.#chosenFirst());
@@ -98,9 +102,10 @@ class Session {
     else await this.#survey(first);
   }
 
-  /** Which of the wanted changes each test comes by, when it runs for the first time and when it runs again. */
+  /** Which of the wanted changes each test comes by, when it runs for the first time and when it runs again, and which all do, as modules load. */
   async #survey(first) {
     const wanted = new Set(this.#task.wanted);
+    const numbersOf = (ids) => [...new Set(ids.map(Number))].filter((id) => wanted.has(id));
     const isGreen = () => this.#tests.map(({ errors }) => errors.length === 0);
     const isGreenAtFirst = isGreen();
     const since = performance.now();
@@ -111,21 +116,20 @@ class Session {
     const tests = this.#tests.map((test, index) => {
       const groups = [`test ${index}`];
       for (let block = test.parent; block; block = block.parent) groups.push(this.#groupOf(block));
-      const idsOf = (covered) => [
-        ...new Set(groups.flatMap((group) => Object.keys(covered[group] ?? {}).map(Number))),
-      ];
-      const chosen = (ids) => ids.filter((id) => wanted.has(id));
+      const idsOf = (covered) =>
+        numbersOf(groups.flatMap((group) => Object.keys(covered[group] ?? {})));
       return {
         ms: test.duration ?? 0,
-        first: isGreenAtFirst[index] ? chosen(idsOf(first)) : [],
-        again: isGreenAtFirst[index] && isGreenAgain[index] ? chosen(idsOf(again)) : [],
+        isGreen: isGreenAtFirst[index],
+        first: idsOf(first),
+        again: isGreenAtFirst[index] && isGreenAgain[index] ? idsOf(again) : [],
       };
     });
     const hits = {};
     for (const ids of Object.values(again))
       for (const [id, count] of Object.entries(ids))
         if (wanted.has(Number(id))) hits[id] = (hits[id] ?? 0) + count;
-    this.#note({ ms, tests, hits });
+    this.#note({ ms, tests, hits, loaded: numbersOf(this.#loaded) });
   }
 
   async #tryAll(changes) {

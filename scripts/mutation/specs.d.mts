@@ -4,9 +4,12 @@ export interface Survey {
   readonly ms: number;
   /** By change. */
   readonly hits: Readonly<Record<string, number>>;
-  /** The ids of the changes that each comes by. */
+  /** The ids of the changes that the modules come by when they load. */
+  readonly loaded: readonly number[];
+  /** With the ids of the changes that each comes by. */
   readonly tests: readonly {
     readonly ms: number;
+    readonly isGreen: boolean;
     readonly first: readonly number[];
     readonly again: readonly number[];
   }[];

@@ -14,7 +14,11 @@ const START_S = 4;
 const BATCH = 40;
 
 export const WORLDS = 'simulated worlds';
-const WORLDS_S = 2;
+/** They come after the quick tests of the folder. */
+const WORLDS_RANK = 1;
+
+/** The tests of its own folder come before others that take a quarter of their time. */
+const OWN_WEIGHT = 0.25;
 
 export class Trial {
   #specs;
@@ -79,7 +83,7 @@ export class Trial {
       const found = await this.#specs.survey(some, this.#wanted);
       for (const [index, spec] of some.entries()) {
         if (found[index] === undefined) console.log(`mutation: cannot run: ${spec}`);
-        const survey = found[index] ?? { ms: 0, tests: [], hits: {} };
+        const survey = found[index] ?? { ms: 0, tests: [], hits: {}, loaded: [] };
         writeFileSync(this.#surveyOf(spec), JSON.stringify(survey));
       }
     }
@@ -98,19 +102,28 @@ export class Trial {
   #stepsOf(change, specNames, { isOwn, withWorlds }) {
     const id = Number(change.id);
     const steps = specNames.flatMap((spec) => {
-      const { again, first, hits, hooksS, hash } = this.#surveys.get(spec);
-      const isReloaded = !again.has(id);
-      const tests = (isReloaded ? first : again).get(id) ?? [];
-      if (tests.length === 0 || this.#journal.hasSeen(change, hash)) return [];
-      const extra = hooksS + (isReloaded ? START_S : 0);
-      const seconds = extra + tests.reduce((sum, { ms }) => sum + ms, 0) / 1_000;
-      const rank = seconds * (isOwn(spec, change) ? 0.25 : 1);
-      return [{ judge: spec, hash, tests, hits: hits[id], isReloaded, extra, seconds, rank }];
+      const { again = [], first = [], hits, hooksS, hash } = this.#testsFor(spec, id);
+      const weight = isOwn(spec, change) ? OWN_WEIGHT : 1;
+      const stepOf = (tests, isReloaded) => {
+        const extra = hooksS + (isReloaded ? START_S : 0);
+        const seconds = extra + tests.reduce((sum, { ms }) => sum + ms, 0) / 1_000;
+        const seenAs = isReloaded ? `${hash} reloaded` : hash;
+        return { judge: spec, seenAs, tests, hits, isReloaded, extra, rank: seconds * weight };
+      };
+      const isReloadWorthIt = again.length === 0 || isOwn(spec, change);
+      return [stepOf(again, false), ...(isReloadWorthIt ? [stepOf(first, true)] : [])];
     });
     if (withWorlds(change) && this.#coveredByWorlds.has(change.id))
-      if (!this.#journal.hasSeen(change, this.#fingerprint))
-        steps.push({ judge: WORLDS, hash: this.#fingerprint, seconds: WORLDS_S, rank: 1 });
-    return steps.sort((a, b) => a.rank - b.rank);
+      steps.push({ judge: WORLDS, seenAs: `worlds ${this.#fingerprint}`, rank: WORLDS_RANK });
+    return steps
+      .filter(({ judge, tests }) => judge === WORLDS || tests.length > 0)
+      .filter(({ seenAs }) => !this.#journal.hasSeen(change, seenAs))
+      .sort((a, b) => a.rank - b.rank);
+  }
+
+  #testsFor(spec, id) {
+    const { again, first, hits, ...others } = this.#surveys.get(spec);
+    return { ...others, again: again.get(id), first: first.get(id), hits: hits[id] };
   }
 
   async #judgeAll(waiting, onDone) {
@@ -188,19 +201,22 @@ function withinTime(step, seconds) {
 }
 
 /** A survey by what it says of each change. */
-function byChange({ ms, tests, hits }, hash) {
-  const testsOf = (kind) => {
+function byChange({ ms, tests, hits, loaded }, hash) {
+  const green = tests.map((test, index) => ({ ...test, index })).filter(({ isGreen }) => isGreen);
+  const testsOf = (idsOf) => {
     const found = new Map();
-    for (const [index, test] of tests.entries())
-      for (const id of test[kind]) {
+    for (const test of green)
+      for (const id of idsOf(test)) {
         if (!found.has(id)) found.set(id, []);
-        found.get(id).push({ index, ms: test.ms });
+        found.get(id).push({ index: test.index, ms: test.ms });
       }
     return found;
   };
+  const again = testsOf((test) => test.again);
+  const first = testsOf((test) => new Set([...test.first, ...loaded]));
   const ofTests = tests.reduce((sum, test) => sum + test.ms, 0);
   const hooksS = Math.max(0, ms - ofTests) / 1_000;
-  return { hits, hash, hooksS, again: testsOf('again'), first: testsOf('first') };
+  return { hits, hash, hooksS, again, first };
 }
 
 /** What each change has come to, for the next run: noticed, or the judges that have not noticed it. */
@@ -217,18 +233,18 @@ class Journal {
       this.#take(JSON.parse(text));
   }
 
-  add({ key }, { judge, hash }, red) {
-    const entry = { key, by: judge, hash, red };
+  add({ key }, { judge, seenAs }, red) {
+    const entry = { key, by: judge, seenAs, red };
     appendFileSync(this.#path, `${JSON.stringify(entry)}\n`);
     this.#take(entry);
   }
 
-  hasSeen({ key }, hash) {
-    return this.#seen.has(`${key} ${hash}`);
+  hasSeen({ key }, seenAs) {
+    return this.#seen.has(`${key} ${seenAs}`);
   }
 
-  #take({ key, by, hash, red }) {
+  #take({ key, by, seenAs, red }) {
     if (red) this.noticed.set(key, { by, red });
-    else this.#seen.add(`${key} ${hash}`);
+    else this.#seen.add(`${key} ${seenAs}`);
   }
 }
