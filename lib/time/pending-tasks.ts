@@ -17,7 +17,6 @@ export class PendingTasks {
 
   readonly end = (): void => {
     this.#count -= 1;
-    if (this.#count > 0 || this.#whenSettled.length === 0) return;
     for (const resolve of this.#whenSettled.splice(0)) resolve();
   };
 

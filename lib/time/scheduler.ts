@@ -72,7 +72,6 @@ export class Scheduler implements ChainOwner<DueTask> {
   /** Calls a task that is not scheduled in `delayMs`, or up to 5 ms before. */
   add(task: DueTask, delayMs: number, now: { readonly monotonicMs: number }): void {
     const number = Math.floor((now.monotonicMs + Math.max(0, delayMs)) / SLOT_MS);
-    const isFirst = this.#slots.size === 0;
     let slot = this.#slots.get(number);
     if (slot === undefined) {
       slot = new Slot(number, this);
@@ -80,7 +79,7 @@ export class Scheduler implements ChainOwner<DueTask> {
     }
     slot.add(task);
     if (this.#timer === undefined || number < this.#timer.slot) this.#arm(number);
-    else if (isFirst) this.#timer.cancel.keepRunning?.(true);
+    else this.#timer.cancel.keepRunning?.(true);
   }
 
   /** Forgets every task and stops the timer. */
