@@ -32,8 +32,9 @@ const LONGEST_S = 20;
 /** What is tested through another folder, and by which of its specs. */
 const ALSO_TESTED_IN = {
   cli: ['migrate/command'],
-  engine: ['once/run-once'],
-  errors: ['nest/errors'],
+  engine: ['once/run-once', 'store/kept-limits', 'store/semaphore'],
+  errors: ['lease/detach', 'nest/errors', 'nest/former-names'],
+  lease: ['techniques/conformance/guarded'],
   observe: ['lease/lease', 'queue/waiting'],
   opentelemetry: ['observe/spans', 'observe/exported-metrics'],
   options: ['nest/module/options'],
