@@ -36,18 +36,18 @@ const ALSO_TESTED_IN = {
   errors: ['lease/detach', 'nest/errors', 'nest/former-names'],
   lease: ['techniques/conformance/guarded'],
   observe: ['lease/lease', 'queue/waiting'],
-  opentelemetry: ['observe/spans', 'observe/exported-metrics'],
+  opentelemetry: ['observe/'],
   options: ['nest/module/options'],
   prometheus: ['observe/exported-metrics', 'observe/grafana'],
   sections: ['lease/sections'],
   store: ['admin/', 'claims/track-record/', 'lease/', 'once/', 'queue/', 'techniques/conformance/'],
   swagger: ['nest/swagger'],
-  tools: ['observe/', 'nest/'],
-  worker: ['once/worker'],
+  tools: ['cli/', 'store/unix-socket'],
+  worker: ['once/'],
 };
 
 /** Their specs belong to what takes long, but not all of them take long. */
-const OF_OPERATORS = new Set(['board', 'cli', 'migrate', 'terminus']);
+const OF_OPERATORS = new Set(['board', 'cli', 'migrate', 'terminus', 'tools']);
 
 /** Specs that start processes, in which nothing is noted, or many servers, for what others also test; and those of the sources themselves. */
 const NOTICE_NOTHING =
