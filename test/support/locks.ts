@@ -11,11 +11,7 @@ const nobodyReads = (): void => undefined;
  */
 export class Locks extends LockEngine {
   /** @param machine what other services know it by; default: they do not know it, and cannot send it messages */
-  constructor(
-    options: LockModuleOptions,
-    runtime: Runtime = systemRuntime,
-    machine: Machine | undefined = undefined,
-  ) {
+  constructor(options: LockModuleOptions, runtime: Runtime = systemRuntime, machine?: Machine) {
     super(options, { runtime, machine, log: { warn: nobodyReads, error: nobodyReads } });
   }
 }
