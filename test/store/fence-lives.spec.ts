@@ -70,7 +70,7 @@ const extend = (fencingToken: number, expectedFence?: number): Promise<unknown> 
 
 const raiseFence = (
   fencingToken: number,
-  { token = TOKEN, lineMode = 'standalone' as 'standalone' | 'cluster' } = {},
+  { token = TOKEN, lineMode = 'standalone' } = {},
 ): Promise<unknown> =>
   run(
     raiseFenceScript,
