@@ -282,7 +282,7 @@ describe('many callers who give up in the moment of a release', () => {
       const [holder, last] = (await newServices(2)) as [LockService, LockService];
       // Its messages must not be lost with the data.
       const orders = new Redis(server.url, { db: 1 });
-      const told = async (): Promise<string> => (await orders.blpop('crowd', 10))?.[1] ?? 'nothing';
+      const told = async (): Promise<string> => (await orders.blpop('crowd', 60))?.[1] ?? 'nothing';
       const smaller: string[] = [];
       try {
         for (let round = 0; round < ROUNDS; round += 1) {
