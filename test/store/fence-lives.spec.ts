@@ -6,7 +6,7 @@ import { extendScript } from '../../lib/store/redis/scripts/extend.js';
 import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
 import { raiseFenceScript } from '../../lib/store/redis/scripts/raise-fence.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
-import type { Script, ScriptCall } from '../../lib/store/redis/scripts/script.js';
+import type { LineMode, Script, ScriptCall } from '../../lib/store/redis/scripts/script.js';
 import { transferScript } from '../../lib/store/redis/scripts/transfer.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
 import { encoded } from '../support/encoded.js';
@@ -70,7 +70,7 @@ const extend = (fencingToken: number, expectedFence?: number): Promise<unknown> 
 
 const raiseFence = (
   fencingToken: number,
-  { token = TOKEN, lineMode = 'standalone' } = {},
+  { token = TOKEN, lineMode = 'standalone' }: { token?: string; lineMode?: LineMode } = {},
 ): Promise<unknown> =>
   run(
     raiseFenceScript,
