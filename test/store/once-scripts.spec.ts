@@ -138,6 +138,21 @@ describe('begin', () => {
   });
 });
 
+it.each([
+  ['a negative number of attempts', { state: 'failed', attempt: '-1', owner: 'me' }],
+  ['half an attempt', { state: 'failed', attempt: '1.5', owner: 'me' }],
+  ['too many attempts', { state: 'failed', attempt: '9000000000000001', owner: 'me' }],
+  ['no number', { state: 'failed', attempt: 'one', owner: 'me' }],
+  ['no owner', { state: 'failed', attempt: '1' }],
+])('a record with %s is named in the error, and left alone', async (_, record) => {
+  await hold('token');
+  await redis.hset('{lock:a}:once', record);
+  await expect(begin('token', 'me')).rejects.toThrow(
+    'ERR the key "{lock:a}:once" does not hold what Holdfast wrote: delete it',
+  );
+  expect(await stored()).toEqual(record);
+});
+
 describe('the end of an attempt', () => {
   it.each([
     ['done', { state: 'done', attempt: '2', end: 'done', text: 'text' }, KEEP_MS],

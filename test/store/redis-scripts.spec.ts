@@ -266,11 +266,14 @@ describe('a script that fails', () => {
     expect(await server.namesInUse()).toEqual([wrong]);
   });
 
-  it('because the fence is no number acquires nothing', async () => {
-    await redis.set('{lock:b}:fence', 'not a number');
-    expect(await store.acquire(request(['a', 'b']))).toMatchObject({ status: 'unavailable' });
-    expect(await server.namesInUse()).toEqual(['{lock:b}:fence']);
-  });
+  it.each(['not a number', '-1', '1.5', '9000000000000001', '1e400'])(
+    'because the fence is no token acquires nothing: %s',
+    async (stored) => {
+      await redis.set('{lock:b}:fence', stored);
+      expect(await store.acquire(request(['a', 'b']))).toMatchObject({ status: 'unavailable' });
+      expect(await server.namesInUse()).toEqual(['{lock:b}:fence']);
+    },
+  );
 
   it.each([
     ['the fence has the wrong type', '{lock:a}:fence'],
@@ -474,6 +477,16 @@ describe('a lock of other software', () => {
 });
 
 describe('fencing tokens', () => {
+  it.each([
+    ['none', undefined, '0'],
+    ['the smallest', '0', '0'],
+    ['the largest', '9000000000000000', '9000000000000000'],
+  ])('are told of a key that is free: %s', async (_, stored, told) => {
+    if (stored !== undefined) await redis.set('{lock:a}:fence', stored);
+    expect(await extend('mine', 'a', 1)).toEqual([expect.any(Number), [0, told]]);
+    expect(await acquire('mine', 'a')).toMatchObject({ 0: 1 });
+  });
+
   const tokenOf = async (lease = request('key')): Promise<number> => {
     const outcome = await store.acquire(lease);
     if (outcome.status !== 'granted') throw new Error(JSON.stringify(outcome));
