@@ -34,24 +34,24 @@ const specs = (folder, names) => names.split(' ').map((name) => `test/${folder}/
 
 /** What runs this script first of all. */
 const FIRST_SPECS = {
-  'acquire.lua': specs('store', 'redis-scripts fence-lives holders line'),
-  'extend.lua': specs('store', 'redis-scripts fence-lives holders'),
+  'acquire.lua': specs('store', 'redis-scripts fence-lives line-scripts holders line'),
+  'extend.lua': specs('store', 'redis-scripts fence-lives line-scripts holders'),
   'give.lua': specs('store', 'plain'),
   'guarded.lua': specs('techniques/conformance', 'guarded'),
   'includes/clock.lua': specs('store', 'redis-scripts'),
   'includes/fence.lua': specs('store', 'redis-scripts older-data'),
   'includes/holders.lua': specs('store', 'holders kept-limits semaphore'),
-  'includes/line.lua': specs('store', 'line plain-channel holders'),
+  'includes/line.lua': specs('store', 'line-scripts line plain-channel holders'),
   'includes/places.lua': specs('store', 'line plain-channel quorum sharded-line'),
   'includes/proposal-bound.lua': specs('store', 'lua plain proposals'),
   'includes/quarantine.lua': specs('store', 'quarantine-script'),
   'once.lua': specs('store', 'once-scripts'),
   'quarantine.lua': specs('store', 'quarantine-script'),
   'raise-fence.lua': specs('store', 'redis-scripts fence-lives'),
-  'release.lua': specs('store', 'redis-scripts fence-lives holders'),
-  'set-limit.lua': specs('store', 'kept-limits'),
+  'release.lua': specs('store', 'redis-scripts fence-lives line-scripts holders'),
+  'set-limit.lua': specs('store', 'line-scripts kept-limits'),
   'take.lua': specs('store', 'plain'),
-  'transfer.lua': specs('store', 'fence-lives transfer'),
+  'transfer.lua': specs('store', 'fence-lives line-scripts transfer'),
 };
 
 /** What runs scripts besides. */
@@ -59,7 +59,7 @@ const MORE_SPECS = [
   ...specs('store', 'lua redis-scripts once-scripts plain transfer kept-limits older-data'),
   ...specs('store', 'holders line proposals semaphore quorum sharded-line declared-keys'),
   ...specs('store', 'standing-leases split-votes withdrawal admin-rights clean-up doubts'),
-  ...specs('store', 'quarantine-script fence-lives restart-guard'),
+  ...specs('store', 'quarantine-script fence-lives line-scripts restart-guard'),
 ];
 
 const SLOW_SPECS = [

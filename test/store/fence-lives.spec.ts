@@ -47,12 +47,12 @@ async function serverUs(): Promise<number> {
   return seconds * 1_000_000 + micros;
 }
 
-const acquire = (token = TOKEN): Promise<unknown> =>
+const acquire = (token = TOKEN, proposal = 0): Promise<unknown> =>
   run(
     acquireScript,
     encoded(acquireScript, {
       ...{ names, token, ttlMs: TTL_MS, fenceKeepMs: KEEP_MS, lineMode: 'standalone' },
-      ...{ member: '', ticket: undefined, proposal: 0 },
+      ...{ member: '', ticket: undefined, proposal },
     }),
   );
 
@@ -193,6 +193,15 @@ it('a fence that a grant finds ahead of the clock lives longer by as much', asyn
   const leftMs = await redis.pttl(fence);
   expect(leftMs).toBeLessThanOrEqual(TTL_MS + KEEP_MS + 100_000 + 1);
   expect(leftMs).toBeGreaterThan(TTL_MS + KEEP_MS + 100_000 - SOON_MS);
+});
+
+it.each([
+  ['is the proposed token, if that is ahead of the clock', 500_000, true],
+  ['is the clock, if the proposed one is too far ahead of it', 60_000_000, false],
+])('the fence of a grant %s', async (_, aheadUs, isTaken) => {
+  const proposal = (await serverUs()) + aheadUs;
+  await acquire(TOKEN, proposal);
+  expect((await redis.get(fence)) === String(proposal)).toBe(isTaken);
 });
 
 describe('a fence that is raised for several servers', () => {

@@ -83,7 +83,6 @@ local function grant_next_at(i, mine, before) grant_next(KEYS[i], KEYS[i + 2], K
 local keep_ms, limit_ms, before_first = tonumber(ARGV[10]), tonumber(ARGV[11]), tonumber(ARGV[12])
 -- As a claim: no caller works under it, so the fence stays.
 local function keep_key(j)
-  if member ~= '' then redis.pcall('ZREM', KEYS[j + 2], member) end
   local kept = pcall(add_holder, KEYS[j], KEYS[j + 3], token, keep_ms, phase_of(KEYS[j], KEYS[j + 3], mode))
   return kept
 end
