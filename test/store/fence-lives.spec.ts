@@ -70,7 +70,7 @@ const extend = (fencingToken: number, expectedFence?: number): Promise<unknown> 
 
 const raiseFence = (
   fencingToken: number,
-  { token = TOKEN, lineMode = 'standalone' }: { token?: string; lineMode?: LineMode } = {},
+  { token = TOKEN, lineMode }: { readonly token?: string; readonly lineMode?: LineMode } = {},
 ): Promise<unknown> =>
   run(
     raiseFenceScript,

@@ -75,7 +75,7 @@ const acquire = (
 
 const release = (
   owner: string,
-  { lineMode = 'standalone' as LineMode, wakes = undefined as 'nobody' | undefined } = {},
+  { lineMode, wakes }: { readonly lineMode?: LineMode; readonly wakes?: 'nobody' | undefined } = {},
 ): Promise<unknown> =>
   run(
     releaseScript,
