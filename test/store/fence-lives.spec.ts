@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { newOwnerToken } from '../../lib/store/owner-token.js';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { extendScript } from '../../lib/store/redis/scripts/extend.js';
 import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
 import { raiseFenceScript } from '../../lib/store/redis/scripts/raise-fence.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
-import type { LineMode, Script, ScriptCall } from '../../lib/store/redis/scripts/script.js';
+import type { LineMode } from '../../lib/store/redis/scripts/script.js';
 import { transferScript } from '../../lib/store/redis/scripts/transfer.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
 import { encoded } from '../support/encoded.js';
-import { RedisServer } from '../support/redis-server.js';
+import { ScriptServer } from './script-server.js';
 
 const KEEP_MS = 600_000;
 const TTL_MS = 30_000;
@@ -23,12 +23,12 @@ const keys = keyNames('lock:')('key');
 const { main, fence } = keys;
 const names = [keys];
 
-let server: RedisServer;
+let scripts: ScriptServer;
 let redis: Redis;
 
 beforeAll(async () => {
-  server = await RedisServer.start();
-  redis = new Redis(server.url);
+  scripts = await ScriptServer.start();
+  ({ redis } = scripts);
 });
 
 beforeEach(async () => {
@@ -36,19 +36,11 @@ beforeEach(async () => {
 });
 
 afterAll(async () => {
-  redis.disconnect();
-  await server.stop();
+  await scripts.stop();
 });
 
-const run = ({ lua }: Script, call: ScriptCall): Promise<unknown> => redis.eval(lua, ...call);
-
-async function serverUs(): Promise<number> {
-  const [seconds = 0, micros = 0] = (await redis.time()).map(Number);
-  return seconds * 1_000_000 + micros;
-}
-
 const acquire = (token = TOKEN, proposal = 0): Promise<unknown> =>
-  run(
+  scripts.run(
     acquireScript,
     encoded(acquireScript, {
       ...{ names, token, ttlMs: TTL_MS, fenceKeepMs: KEEP_MS, lineMode: 'standalone' },
@@ -58,7 +50,7 @@ const acquire = (token = TOKEN, proposal = 0): Promise<unknown> =>
 
 const extend = (fencingToken: number, expectedFence?: number): Promise<unknown> => {
   const lease = { token: TOKEN, ttlMs: TTL_MS, fencingToken, expectedFence };
-  return run(
+  return scripts.run(
     extendScript,
     encoded(extendScript, {
       names,
@@ -72,7 +64,7 @@ const raiseFence = (
   fencingToken: number,
   { token = TOKEN, lineMode }: { readonly token?: string; readonly lineMode?: LineMode } = {},
 ): Promise<unknown> =>
-  run(
+  scripts.run(
     raiseFenceScript,
     encoded(raiseFenceScript, {
       ...{ names, token, fencingToken, ttlMs: TTL_MS, fenceKeepMs: KEEP_MS, lineMode },
@@ -80,7 +72,7 @@ const raiseFence = (
   );
 
 const transfer = (lastToken: number): Promise<unknown> =>
-  run(
+  scripts.run(
     transferScript,
     encoded(transferScript, {
       ...{ names, token: TOKEN, to: TO, ttlMs: TTL_MS, fenceKeepMs: KEEP_MS, lastToken },
@@ -89,7 +81,7 @@ const transfer = (lastToken: number): Promise<unknown> =>
 
 /** Over several masters, a fence that was lost is written again. */
 const release = (lastToken: number): Promise<unknown> =>
-  run(
+  scripts.run(
     releaseScript,
     encoded(releaseScript, {
       ...{ names, token: TOKEN, lastToken, fenceKeepMs: KEEP_MS, lineMode: 'quorum', member: '' },
@@ -179,7 +171,7 @@ describe.each([
       0,
     ],
   ])('that %s', async (_what, act, ttlMs) => {
-    await act((await serverUs()) + aheadMs * 1_000);
+    await act((await scripts.nowUs()) + aheadMs * 1_000);
     const leftMs = await redis.pttl(fence);
     const longest = ttlMs + KEEP_MS + moreMs;
     expect(leftMs).toBeLessThanOrEqual(longest + 1);
@@ -188,7 +180,7 @@ describe.each([
 });
 
 it('a fence that a grant finds ahead of the clock lives longer by as much', async () => {
-  await redis.set(fence, (await serverUs()) + 100_000_000);
+  await redis.set(fence, (await scripts.nowUs()) + 100_000_000);
   await acquire();
   const leftMs = await redis.pttl(fence);
   expect(leftMs).toBeLessThanOrEqual(TTL_MS + KEEP_MS + 100_000 + 1);
@@ -199,7 +191,7 @@ it.each([
   ['is the proposed token, if that is ahead of the clock', 500_000, true],
   ['is the clock, if the proposed one is too far ahead of it', 60_000_000, false],
 ])('the fence of a grant %s', async (_, aheadUs, isTaken) => {
-  const proposal = (await serverUs()) + aheadUs;
+  const proposal = (await scripts.nowUs()) + aheadUs;
   await acquire(TOKEN, proposal);
   expect((await redis.get(fence)) === String(proposal)).toBe(isTaken);
 });

@@ -1,31 +1,32 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { newOwnerToken, type HoldMode } from '../../lib/store/owner-token.js';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { extendScript } from '../../lib/store/redis/scripts/extend.js';
 import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
-import type { LineMode, Script, ScriptCall } from '../../lib/store/redis/scripts/script.js';
+import type { LineMode } from '../../lib/store/redis/scripts/script.js';
 import { setLimitScript } from '../../lib/store/redis/scripts/set-limit.js';
 import { transferScript } from '../../lib/store/redis/scripts/transfer.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
 import { encoded } from '../support/encoded.js';
 import { eventually } from '../support/eventually.js';
-import { RedisServer } from '../support/redis-server.js';
+import { ScriptServer } from './script-server.js';
 
 const namesOf = keyNames('lock:');
 const [A, B] = [namesOf('a'), namesOf('b')];
 const TTL_MS = 30_000;
 
-let server: RedisServer;
+let scripts: ScriptServer;
 let redis: Redis;
 /** A process that is alive: it is subscribed. */
 let ear: Redis;
 let heard: string[] = [];
 
 beforeAll(async () => {
-  server = await RedisServer.start();
-  [redis, ear] = [new Redis(server.url), new Redis(server.url)];
+  scripts = await ScriptServer.start();
+  ({ redis } = scripts);
+  ear = redis.duplicate();
   await ear.subscribe('ear');
   ear.on('message', (_channel: string, message: string) => heard.push(message));
 });
@@ -36,12 +37,9 @@ beforeEach(async () => {
 });
 
 afterAll(async () => {
-  redis.disconnect();
   ear.disconnect();
-  await server.stop();
+  await scripts.stop();
 });
-
-const run = ({ lua }: Script, call: ScriptCall): Promise<unknown> => redis.eval(lua, ...call);
 
 const token = (mode: HoldMode = 'exclusive'): string => newOwnerToken(systemRuntime, { mode });
 
@@ -66,7 +64,7 @@ const acquire = (
     keeps = undefined as { ttlMs: number; limitMs: number; before: number } | undefined,
   } = {},
 ): Promise<unknown[]> =>
-  run(
+  scripts.run(
     acquireScript,
     encoded(acquireScript, {
       ...{ names, token: owner, ttlMs, member, keeps, ticket: undefined, proposal: 0 },
@@ -77,18 +75,18 @@ const release = (
   owner: string,
   { lineMode, wakes }: { readonly lineMode?: LineMode; readonly wakes?: 'nobody' | undefined } = {},
 ): Promise<unknown> =>
-  run(
+  scripts.run(
     releaseScript,
     encoded(releaseScript, { names: [A], token: owner, lineMode, wakes, member: '' }),
   );
 
 const extend = (owner: string, fencingToken: number, ttlMs: number): Promise<unknown> => {
   const renewal = { token: owner, ttlMs, fencingToken, sureUntilUs: 0, expectedFence: undefined };
-  return run(extendScript, encoded(extendScript, { names: [A], renewals: [renewal] }));
+  return scripts.run(extendScript, encoded(extendScript, { names: [A], renewals: [renewal] }));
 };
 
 const transfer = (owner: string, to: string, lineMode: LineMode = 'standalone'): Promise<unknown> =>
-  run(
+  scripts.run(
     transferScript,
     encoded(transferScript, {
       ...{ names: [A], token: owner, to, ttlMs: TTL_MS, lastToken: 1, lineMode },
@@ -96,7 +94,7 @@ const transfer = (owner: string, to: string, lineMode: LineMode = 'standalone'):
   );
 
 const setLimit = (limit: number | undefined, lineMode: LineMode = 'standalone'): Promise<unknown> =>
-  run(setLimitScript, encoded(setLimitScript, { names: [A], limit, lineMode }));
+  scripts.run(setLimitScript, encoded(setLimitScript, { names: [A], limit, lineMode }));
 
 /** What was published before this has been heard. */
 async function heardSoFar(): Promise<readonly string[]> {

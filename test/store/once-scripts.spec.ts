@@ -1,20 +1,20 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
 import { beginScript, endScript } from '../../lib/store/redis/scripts/once.js';
 import type { ScriptCall } from '../../lib/store/redis/scripts/script.js';
 import { encoded } from '../support/encoded.js';
-import { RedisServer } from '../support/redis-server.js';
+import { ScriptServer } from './script-server.js';
 
 const LIFE_MS = 60_000;
 const KEEP_MS = 20_000;
 
-let server: RedisServer;
+let scripts: ScriptServer;
 let redis: Redis;
 
 beforeAll(async () => {
-  server = await RedisServer.start();
-  redis = new Redis(server.url);
+  scripts = await ScriptServer.start();
+  ({ redis } = scripts);
 });
 
 beforeEach(async () => {
@@ -22,13 +22,12 @@ beforeEach(async () => {
 });
 
 afterAll(async () => {
-  redis.disconnect();
-  await server.stop();
+  await scripts.stop();
 });
 
 const names = [keyNames('lock:')('a')];
 
-const run = (call: ScriptCall): Promise<unknown> => redis.eval(beginScript.lua, ...call);
+const run = (call: ScriptCall): Promise<unknown> => scripts.run(beginScript, call);
 
 const hold = (token: string): Promise<unknown> => redis.set('lock:a', token);
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { quarantineScript } from '../../lib/store/redis/scripts/quarantine.js';
 import { encoded } from '../support/encoded.js';
-import { RedisServer } from '../support/redis-server.js';
+import { ScriptServer } from './script-server.js';
 
 const EPOCH = 'lock:{epoch}';
 const MAX_TTL_MS = 60_000;
@@ -10,13 +10,13 @@ const MAX_TTL_MS = 60_000;
 /** Less than this passes between two commands. */
 const SOON_MS = 20_000;
 
-let server: RedisServer;
+let scripts: ScriptServer;
 let redis: Redis;
 let run: string;
 
 beforeAll(async () => {
-  server = await RedisServer.start();
-  redis = new Redis(server.url);
+  scripts = await ScriptServer.start();
+  ({ redis } = scripts);
   run = /run_id:(\w+)/.exec(await redis.info('server'))?.[1] ?? '';
 });
 
@@ -25,22 +25,16 @@ beforeEach(async () => {
 });
 
 afterAll(async () => {
-  redis.disconnect();
-  await server.stop();
+  await scripts.stop();
 });
 
 const look = async ({ isNew = false, maxTtlMs = MAX_TTL_MS } = {}): Promise<number> =>
   Number(
-    await redis.eval(
-      quarantineScript.lua,
-      ...encoded(quarantineScript, { isNew, maxTtlMs, epoch: EPOCH }),
+    await scripts.run(
+      quarantineScript,
+      encoded(quarantineScript, { isNew, maxTtlMs, epoch: EPOCH }),
     ),
   );
-
-async function serverUs(): Promise<number> {
-  const [seconds = 0, micros = 0] = (await redis.time()).map(Number);
-  return seconds * 1_000_000 + micros;
-}
 
 /** What stands beside the run. */
 async function overUs(): Promise<number> {
@@ -51,11 +45,11 @@ async function overUs(): Promise<number> {
 
 /** A look that begins a quarantine of `maxTtlMs`. */
 async function expectBegun(maxTtlMs = MAX_TTL_MS): Promise<void> {
-  const before = await serverUs();
+  const before = await scripts.nowUs();
   expect(await look({ maxTtlMs })).toBe(maxTtlMs);
   const over = await overUs();
   expect(over).toBeGreaterThanOrEqual(before + maxTtlMs * 1_000);
-  expect(over).toBeLessThanOrEqual((await serverUs()) + maxTtlMs * 1_000);
+  expect(over).toBeLessThanOrEqual((await scripts.nowUs()) + maxTtlMs * 1_000);
 }
 
 describe('a look at the guard of a server', () => {
@@ -65,7 +59,7 @@ describe('a look at the guard of a server', () => {
     ['has another text in it', () => redis.set(EPOCH, 'no epoch')],
     [
       'is in quarantine for longer than any lease lasts: its clock was wrong',
-      async () => redis.set(EPOCH, `${run} ${(await serverUs()) + 3 * MAX_TTL_MS * 1_000}`),
+      async () => redis.set(EPOCH, `${run} ${(await scripts.nowUs()) + 3 * MAX_TTL_MS * 1_000}`),
     ],
   ])('begins a quarantine if the server %s', async (_, prepare) => {
     await prepare();
@@ -82,7 +76,7 @@ describe('a look at the guard of a server', () => {
   });
 
   it('rounds what is left up', async () => {
-    const over = (await serverUs()) + 30_000_000;
+    const over = (await scripts.nowUs()) + 30_000_000;
     await redis.set(EPOCH, `${run} ${over}`);
     const call = encoded(quarantineScript, { isNew: false, maxTtlMs: MAX_TTL_MS, epoch: EPOCH });
     for (let times = 0; times < 20; times += 1) {
@@ -98,7 +92,7 @@ describe('a look at the guard of a server', () => {
   });
 
   it('ends a quarantine once and for all, and writes nothing more', async () => {
-    await redis.set(EPOCH, `${run} ${(await serverUs()) - 1}`);
+    await redis.set(EPOCH, `${run} ${(await scripts.nowUs()) - 1}`);
     expect(await look()).toBe(0);
     expect(await redis.get(EPOCH)).toBe(`${run} 0`);
     await redis.config('RESETSTAT');

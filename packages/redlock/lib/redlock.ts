@@ -23,6 +23,13 @@ import { LONGEST_MS, settingsFrom, waitFrom, type Settings } from './settings.js
 /** As node-redlock has it: the error is also in `error`. */
 export type RedlockAbortSignal = AbortSignal & { error?: Error };
 
+/** What a lock was asked for with. */
+interface Asked {
+  readonly resources: readonly string[];
+  readonly duration: number;
+  readonly settings: Partial<Settings>;
+}
+
 type Routine<T> = (signal: RedlockAbortSignal) => Promise<T>;
 
 let hasWarned = false;
@@ -188,23 +195,12 @@ export class Redlock extends EventEmitter {
   }
 
   /** The lock counts what remains from the request that was granted, and not from the call that waited for it. */
-  #lockOf(
-    held: Lock,
-    {
-      resources,
-      duration,
-      settings,
-    }: {
-      readonly resources: readonly string[];
-      readonly duration: number;
-      readonly settings: Partial<Settings>;
-    },
-  ): RedlockLock {
+  #lockOf(held: Lock, { resources, duration, settings }: Asked): RedlockLock {
     const { driftFactor } = settingsFrom(settings, this.settings);
     const longestMs = duration - (Math.round(driftFactor * duration) + 2);
     const expiration = Math.floor(Date.now() + Math.min(held.remainingMs, longestMs));
     const attempts = statsOf(this.clients, undefined);
-    return new RedlockLock(this, held, { resources, attempts, expiration });
+    return new RedlockLock(this, held, { resources: [...resources], attempts, expiration });
   }
 
   async #acquire(
@@ -273,18 +269,10 @@ export class RedlockLock {
   constructor(
     redlock: Redlock,
     held: Lock,
-    {
-      resources,
-      attempts,
-      expiration,
-    }: {
-      readonly resources: readonly string[];
-      readonly attempts: readonly Promise<ExecutionStats>[];
-      readonly expiration: number;
-    },
+    { resources, attempts, expiration }: Pick<RedlockLock, 'resources' | 'attempts' | 'expiration'>,
   ) {
     this.redlock = redlock;
-    this.resources = [...resources];
+    this.resources = resources;
     this.value = String(held.fencingToken);
     this.attempts = attempts;
     this.expiration = expiration;

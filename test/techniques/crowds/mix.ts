@@ -131,7 +131,7 @@ function drawCall(crew: Crew, random: Random): Call {
   };
 }
 
-/** Whoever polls has no place in line: it may be passed over. */
+/** A caller that polls has no place in line, and may be passed over. */
 const WAITS_MS: Partial<Record<How, number>> = { tryAcquire: 0, poll: 100 };
 
 /** All processes want the same work done at a time. */

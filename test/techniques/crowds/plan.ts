@@ -40,7 +40,7 @@ export interface Crew {
   readonly minHold?: number;
   /** With this probability a lock goes to another service of the crew. Default: 0. */
   readonly detaches?: number;
-  /** With this probability a call wants its key from whoever has it. Default: 0. */
+  /** With this probability a call replaces the holder of its key. Default: 0. */
   readonly replaces?: number;
   /** With this probability a call is for work that is to be done once. Default: 0. */
   readonly once?: number;
@@ -106,7 +106,7 @@ const LEADER = 'leader';
 /** Late starters run a job again, if they are later than `atLeastMs`. */
 const JOB: JobPlan = { name: 'job', everyMs: 700, atLeastMs: 400 };
 
-/** What every call wants from whoever has it, if it wants that. */
+/** The key of all calls that replace its holder. */
 export const NEWEST = 'newest';
 
 /** Over several masters there are no modes, and no calls that replace others or are for work to be done once. */
