@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { format, resolveConfig } from 'prettier';
 import { changesOf, hashOf, sampleOf } from './mutation/changes.mjs';
-import { Project } from './mutation/project.mjs';
+import { Project, sourceNames } from './mutation/project.mjs';
 import { Specs } from './mutation/specs.mjs';
 import { Trial } from './mutation/trial.mjs';
 import { Worlds } from './mutation/worlds.mjs';
@@ -62,12 +62,12 @@ const homeOf = (folder) =>
   existsSync(`lib/${folder}`) ? `lib/${folder}` : `packages/${folder}/lib`;
 const folderOf = (file) => /^(?:lib|packages)\/(\w+)\//.exec(file)?.[1];
 
-/** The row of a folder in the documentation. */
+/** The rows of the documentation. */
+const ALL_ROWS = /^\| folder .*\n(?:\|.*\n)+/m;
+
+/** The row of a folder there. */
 const rowOf = (folder) =>
   new RegExp(`^\\| \`${homeOf(folder)}\` *\\|.*? ([\\d.]+) % *\\|.*\\|$`, 'm');
-
-const git = (...args) =>
-  execFileSync('git', args, { encoding: 'utf8' }).split('\n').filter(Boolean);
 
 function settings() {
   const { values, positionals } = parseArgs({
@@ -94,14 +94,12 @@ function chosen(names, since) {
     return folders.filter((name) => !name.includes('.') && existsSync(homeOf(name)));
   }
   if (names.length > 0) return names;
-  const changed = git('diff', '--name-only', since, '--', 'lib', 'packages').map(folderOf);
-  const text = readFileSync(TABLE, 'utf8');
-  return [...new Set(changed)].filter((folder) => folder && rowOf(folder).test(text));
+  const changed = execFileSync('git', ['diff', '--name-only', since, '--', 'lib', 'packages'], {
+    encoding: 'utf8',
+  });
+  const folders = new Set(changed.split('\n').map(folderOf));
+  return [...folders].filter((folder) => folder && existsSync(homeOf(folder)));
 }
-
-/** The files of the project, but for those that git ignores. */
-const sourceNames = () =>
-  git('ls-files', '--cached', '--others', '--exclude-standard').filter((name) => existsSync(name));
 
 const isChanged = (name) =>
   /^(lib|packages\/\w+\/lib)\/.*\.ts$/.test(name) &&
@@ -136,9 +134,11 @@ const recordedScore = (folder) => Number(rowOf(folder).exec(readFileSync(TABLE, 
 
 async function record({ folder, row }) {
   const text = readFileSync(TABLE, 'utf8');
-  if (!rowOf(folder).test(text)) throw new Error(`${TABLE} has no row for ${homeOf(folder)}.`);
+  const line = `| ${row.join(' | ')} |`;
+  const rows = rowOf(folder).test(text)
+    ? text.replace(rowOf(folder), line)
+    : text.replace(ALL_ROWS, `$&${line}\n`);
   const options = await resolveConfig(TABLE);
-  const rows = text.replace(rowOf(folder), `| ${row.join(' | ')} |`);
   writeFileSync(TABLE, await format(rows, { ...options, filepath: TABLE }));
 }
 

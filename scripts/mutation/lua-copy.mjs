@@ -1,72 +1,33 @@
 /** A copy of the project in which one Lua file is changed, with what may notice it: worlds of the simulation, and specs on real servers. */
 import { spawn } from 'node:child_process';
-import { cpSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { Worker } from 'node:worker_threads';
 import { compiledProject } from '../compile.mjs';
-
-const LEFT_OUT = new Set([
-  ...['node_modules', '.git', '.stryker', '.mutation'],
-  ...['dist', 'build', 'coverage', 'pictures'],
-]);
-
-/** Where the compiled project is in the copy: worlds are played there, and child processes of specs run there. */
-const COMPILED = 'compiled';
-
-/** A world leaves much behind that is garbage at its end; one that does not end may leave any amount. */
-const MEMORY = { maxYoungGenerationSizeMb: 64, maxOldGenerationSizeMb: 1024 };
-
-/** Without a change, a world takes 30 ms. */
-const LONGEST_WORLD_MS = 30_000;
+import { Project, sourceNames } from './project.mjs';
+import { Worlds } from './worlds.mjs';
 
 /** What the model of Redis does not know, a real server may. */
 const UNKNOWN_TO_THE_MODEL = /\b(UnsupportedLua|UnknownCommand): /;
 
-const TEST_TIMEOUT_MS = 20_000;
 const LONGEST_RUN_MS = 300_000;
 
-const CONFIG = `import config from './jest.config.js';
-const { testSequencer, coverageThreshold, globalSetup, ...others } = config;
-export default { ...others, testTimeout: ${TEST_TIMEOUT_MS} };
-`;
-
 export class LuaCopy {
-  #folder = mkdtempSync(join(tmpdir(), 'holdfast-lua-'));
+  #project = new Project('.', sourceNames(), []);
+  #compiled = join(this.#project.root, 'compiled');
+  #worlds = new Worlds(this.#compiled);
 
   constructor() {
-    for (const entry of readdirSync('.'))
-      if (!LEFT_OUT.has(entry)) cpSync(entry, join(this.#folder, entry), { recursive: true });
-    symlinkSync(resolve('node_modules'), join(this.#folder, 'node_modules'));
-    const compiled = join(this.#folder, COMPILED);
-    cpSync(compiledProject(), compiled, { recursive: true, verbatimSymlinks: true });
-    writeFileSync(join(this.#folder, 'lua.config.mjs'), CONFIG);
+    cpSync(compiledProject(), this.#compiled, { recursive: true, verbatimSymlinks: true });
   }
 
   write(file, text) {
-    for (const part of ['.', COMPILED]) writeFileSync(join(this.#folder, part, file), text);
+    for (const folder of [this.#project.root, this.#compiled])
+      writeFileSync(join(folder, file), text);
   }
 
   /** What the worlds of these seeds break first, if they break anything. */
-  async violation({ from, to }) {
-    const player = join(this.#folder, COMPILED, 'test/techniques/simulation/lua-player.js');
-    const worker = new Worker(pathToFileURL(player), {
-      resourceLimits: MEMORY,
-      workerData: { from, to },
-    });
-    const violation = await new Promise((done) => {
-      const isStuck = () => done('a world did not end');
-      let stuck = setTimeout(isStuck, LONGEST_WORLD_MS);
-      worker.on('message', (message) => {
-        clearTimeout(stuck);
-        if (message.hasEnded) done(message.violation);
-        else stuck = setTimeout(isStuck, LONGEST_WORLD_MS);
-      });
-      worker.once('error', (error) => done(String(error)));
-      worker.once('exit', () => clearTimeout(stuck));
-    });
-    await worker.terminate();
+  async violation(seeds) {
+    const { violation } = await this.#worlds.play(seeds);
     return UNKNOWN_TO_THE_MODEL.test(violation) ? undefined : violation;
   }
 
@@ -88,7 +49,7 @@ export class LuaCopy {
   }
 
   remove() {
-    rmSync(this.#folder, { recursive: true });
+    this.#project.remove();
   }
 
   #run(specs, options = ['--bail=1']) {
@@ -96,16 +57,16 @@ export class LuaCopy {
     const child = spawn(
       process.execPath,
       [
-        ...['--experimental-vm-modules', jest, '--config', 'lua.config.mjs', '--forceExit'],
+        ...['--experimental-vm-modules', jest, '--config', 'mutation.config.mjs', '--forceExit'],
         ...['--maxWorkers=3', ...options, '--runTestsByPath', ...specs],
       ],
       {
-        cwd: this.#folder,
+        cwd: this.#project.root,
         detached: true,
         env: {
           ...process.env,
           HOLDFAST_PART: 'all',
-          HOLDFAST_COMPILED: join(this.#folder, COMPILED),
+          HOLDFAST_COMPILED: this.#compiled,
         },
         stdio: ['ignore', 'pipe', 'pipe'],
       },

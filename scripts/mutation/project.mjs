@@ -1,4 +1,4 @@
-/** A copy of a project with the switches in its code. */
+/** A copy of a project with other texts in some of its files. */
 import { execFileSync } from 'node:child_process';
 import {
   cpSync,
@@ -17,7 +17,9 @@ const CONFIG = `import config from './jest.config.js';
 const { testSequencer, coverageThreshold, globalSetup, ...others } = config;
 export default {
   ...others,
-  testRunner: ${JSON.stringify(fileURLToPath(new URL('runner.mjs', import.meta.url)))},
+  ...(process.env.MUTATION_TASK && {
+    testRunner: ${JSON.stringify(fileURLToPath(new URL('runner.mjs', import.meta.url)))},
+  }),
   testTimeout: 20_000,
 };
 `;
@@ -26,10 +28,18 @@ const COMPILE = `import { compiledProject } from './scripts/compile.mjs';
 process.stdout.write(compiledProject());
 `;
 
+/** The files of this project, but for those that git ignores. */
+export const sourceNames = () =>
+  execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
+    encoding: 'utf8',
+  })
+    .split('\n')
+    .filter((name) => name !== '' && existsSync(name));
+
 export class Project {
   root = mkdtempSync(join(tmpdir(), 'holdfast-mutation-'));
 
-  /** Of these files in `home`; `changed` are those with the switches. */
+  /** Of these files in `home`; `changed` are those with another text. */
   constructor(home, names, changed) {
     for (const name of names) cpSync(join(home, name), join(this.root, name));
     for (const place of new Set(['.', ...names.map(packageOf)])) {
@@ -44,7 +54,7 @@ export class Project {
     writeFileSync(join(this.root, 'compile-mutation.mjs'), COMPILE);
   }
 
-  /** The folder with the compiled project, with the switches too. */
+  /** The folder with the compiled project, with those texts too. */
   compiled() {
     return execFileSync(process.execPath, ['compile-mutation.mjs'], {
       cwd: this.root,

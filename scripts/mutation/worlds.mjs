@@ -1,69 +1,63 @@
-/** Plays worlds of the simulation on the library with one change switched on: the first of those that are played at each change of the project. */
+/** Plays worlds of the simulation on a changed library. */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { SWITCH } from './changes.mjs';
 
-/** Of each profile, so many worlds. */
-const SEEDS = 3;
+/** The first of those that are played at each change of the project. */
+const SEEDS = { from: 1, to: 3 };
 
-/** A world leaves much behind that is garbage at its end. */
-const YOUNG_MB = 64;
+/** A world leaves much behind that is garbage at its end; one that does not end may leave any amount. */
+const MEMORY = { maxYoungGenerationSizeMb: 64, maxOldGenerationSizeMb: 1024 };
 
-/** So much longer than without a change is long enough to say that it does not end. */
-const TIMES_AS_LONG = 5;
-const AT_LEAST_MS = 30_000;
+/** Without a change, a world takes 30 ms. */
+const LONGEST_WORLD_MS = 30_000;
 
 export class Worlds {
-  #compiled;
-  #usualMs = 600_000 / TIMES_AS_LONG;
+  #player;
 
-  /** The folder of a compiled project with the switches. */
+  /** The folder of a compiled project. */
   constructor(compiled) {
-    this.#compiled = compiled;
+    this.#player = pathToFileURL(join(compiled, 'test/techniques/simulation/mutant-player.js'));
   }
 
   /** Without any change: the ids of those that the worlds come by. */
   async covered() {
-    const since = performance.now();
-    const { violation, covered } = await this.#play('');
+    const { violation, covered } = await this.play(SEEDS);
     if (violation !== undefined) throw new Error(`Without any change: ${violation}`);
-    this.#usualMs = performance.now() - since;
     return new Set(covered);
   }
 
-  /** What breaks with this change, if anything does. */
+  /** What breaks with this change switched on, if anything does. */
   async judge({ id }) {
     const since = performance.now();
-    const { violation, hangs = false } = await this.#play(id);
+    const { violation, hangs = false } = await this.play(SEEDS, id);
     const red = violation === undefined ? null : { test: violation, hangs };
     return { red, seconds: (performance.now() - since) / 1_000 };
   }
 
-  #play(id) {
-    const file = pathToFileURL(join(this.#compiled, 'test/techniques/simulation/mutant-player.js'));
-    const worker = new Worker(file, {
-      env: { ...process.env, [SWITCH]: id },
-      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
-      workerData: { seeds: SEEDS },
+  /** What the worlds of these seeds of each profile break first, if they break anything. */
+  async play(seeds, change = '') {
+    const worker = new Worker(this.#player, {
+      env: { ...process.env, [SWITCH]: change },
+      resourceLimits: MEMORY,
+      workerData: seeds,
     });
-    return new Promise((done) => {
-      const stuck = setTimeout(
-        () => {
-          done({ violation: 'the worlds did not end', hangs: true });
-          void worker.terminate();
-        },
-        Math.max(AT_LEAST_MS, TIMES_AS_LONG * this.#usualMs),
-      );
-      worker.once('message', (found) => {
-        done(found);
-        void worker.terminate();
+    const outcome = await new Promise((done) => {
+      const stop = () => done({ violation: 'a world did not end', hangs: true });
+      let limit = setTimeout(stop, LONGEST_WORLD_MS);
+      worker.on('message', (message) => {
+        clearTimeout(limit);
+        if (message.hasEnded) done(message);
+        else limit = setTimeout(stop, LONGEST_WORLD_MS);
       });
       worker.once('error', (error) => done({ violation: String(error) }));
       worker.once('exit', () => {
-        clearTimeout(stuck);
+        clearTimeout(limit);
         done({ violation: 'the thread ended' });
       });
     });
+    await worker.terminate();
+    return outcome;
   }
 }
