@@ -150,7 +150,8 @@ describe('the page in a browser', () => {
     await new Promise((elected) => locks.lead('mailbox', { onElected: elected }));
 
     const page = await stage.open();
-    const row = (key: string) => page.getByRole('row').filter({ hasText: key });
+    const keys = page.getByRole('table', { name: 'Keys' });
+    const row = (key: string) => keys.getByRole('row').filter({ hasText: key });
     await row('stock').getByText('shared').waitFor();
     await row('stock').getByText('1 caller in 1 process').waitFor();
     await row('mailbox').getByText('leader').waitFor();
