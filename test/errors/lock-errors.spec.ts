@@ -3,6 +3,7 @@ import { inspect } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import * as errors from '../../lib/errors.js';
 import {
+  GuardedCommandError,
   LockConfigurationError,
   LockFencedError,
   LockDeadlockError,
@@ -20,6 +21,7 @@ import {
   type HeldHere,
   type LockErrorBody,
   type NodeFailure,
+  type NotAttachedReason,
 } from '../../lib/errors.js';
 import { brokenLinksIn } from '../claims/docs/links.js';
 import { LOSS_SENTENCES } from '../support/loss-sentences.js';
@@ -257,6 +259,60 @@ describe('a lock error', () => {
   });
 });
 
+/** What happened to "the lock", and to the lock that the error is told the name of. */
+const MESSAGES: readonly (readonly [LockError, (lock: string) => string])[] = [
+  ...LOSS_SENTENCES.map(
+    ([reason, happened]) =>
+      [
+        new LockLostError({ keys: ONE, reason }),
+        (lock: string) => `The ${lock} was lost: ${happened}.`,
+      ] as const,
+  ),
+  [
+    new LockLostError({ keys: ONE, reason: 'not-held' }),
+    (lock) =>
+      `The ${lock} was expected to be held, but the code that called assertHeld() does not run in a section that holds it, ` +
+      'or that section is over. Is an await missing in its work?',
+  ],
+  [
+    new LockNotAttachedError({ keys: ONE, reason: 'attached', fencingToken: 1 }),
+    (lock) => `The ${lock} was not attached: another process attached it already, and holds it.`,
+  ],
+  [
+    new LockReentrancyError({ keys: ONE, problem: 'It is wrong.' }),
+    (lock) => `The ${lock} was asked for inside a section that holds it, or a part of it.`,
+  ],
+  [
+    new LockWorkExhaustedError({ keys: ONE, attempts: 3 }),
+    (lock) => `The work under the ${lock} has failed too often, and is not tried again.`,
+  ],
+  [
+    new LockStoreUnavailableError({ operation: 'renew', keys: ONE, nodes: [] }),
+    (lock) => `Could not renew the ${lock}: the lock store is not available.`,
+  ],
+  [
+    new LockStoreUnavailableError({ operation: 'ping', keys: [], nodes: [] }),
+    () => 'The lock store is not available.',
+  ],
+  [
+    new LockKeyError({ problem: 'It is wrong.' }),
+    (lock) =>
+      lock === 'lock'
+        ? 'A key that was to be locked is not valid.'
+        : `A value for the key of the ${lock} is not valid.`,
+  ],
+];
+
+describe('the message of a lock error', () => {
+  it('tells what happened to the lock, and names it as soon as its name is known', () => {
+    for (const [error, messageOf] of MESSAGES) {
+      expect(error.message).toBe(messageOf('lock'));
+      error.nameLock('order:<orderId>');
+      expect(error.message).toBe(messageOf('lock order:<orderId>'));
+    }
+  });
+});
+
 const [KEY, NODE] = ['order:s3cret', '10.0.0.7:6379'];
 const PROBLEM = `The key "${KEY}" is wrong, says ${NODE}.`;
 
@@ -466,11 +522,61 @@ describe('LockLostError', () => {
     );
   });
 
+  it('says who has ended it, and why', () => {
+    const intervention = { by: 'mia', reason: 'frozen' };
+    const released = new LockLostError({ keys: ONE, reason: 'force-released', intervention });
+    expect(released.detail).toMatch('an operator released it by force (mia: frozen). The work');
+    expect(released.code).toBe('LOCK_LOST');
+    expect(released.intervention).toEqual(intervention);
+  });
+
+  it('has a code and a text for clients of its own where a newer call has replaced it', () => {
+    const { code, message } = new LockLostError({ keys: ONE, reason: 'replaced' }).getResponse();
+    expect(code).toBe('LOCK_REPLACED');
+    expect(message).toBe('A newer request has taken the place of this one.');
+  });
+
   it('keeps the reason and the fencing token for the caller', () => {
     expect(new LockLostError({ keys: ONE, reason: 'stolen', fencingToken: 7 })).toMatchObject({
       reason: 'stolen',
       fencingToken: 7,
     });
+  });
+});
+
+describe('LockNotAttachedError', () => {
+  it('tells clients whether the work is done elsewhere or came too late', () => {
+    const messageOf = (reason: NotAttachedReason) =>
+      new LockNotAttachedError({ keys: ONE, reason, fencingToken: 1 }).getResponse().message;
+    expect(messageOf('attached')).toBe('Another process has taken this over already.');
+    expect(messageOf('stolen')).toBe('This came too late: its lock is no longer held.');
+  });
+});
+
+describe('LockFencedError', () => {
+  it('names the resource and the lock, as far as they are given', () => {
+    const ending =
+      ' was refused: its fencing token, 7, is smaller than one that was seen there. A later holder of the lock wrote that.';
+    expect(new LockFencedError({ fencingToken: 7, keys: ONE, resource: 'account 7' }).detail).toBe(
+      `A write to account 7 under the lock of "order:1"${ending}`,
+    );
+    const bare = new LockFencedError({ fencingToken: 7 });
+    expect(bare.detail).toBe(`A write to the resource${ending}`);
+    expect(bare.keys).toEqual([]);
+  });
+});
+
+describe('GuardedCommandError', () => {
+  it('says which command failed, counted from 1 as people do', () => {
+    const error = new GuardedCommandError({
+      index: 1,
+      command: 'SET',
+      message: 'ERR syntax error',
+    });
+    expect(error.message).toBe(
+      'Command 2 of guarded() (SET) failed: ERR syntax error. Those before it have taken effect.',
+    );
+    expect(error).toMatchObject({ index: 1, command: 'SET' });
   });
 });
 
@@ -552,6 +658,20 @@ describe('LockStoreUnavailableError', () => {
   ])('advises what can help: %j', (kinds, advice) => {
     const { detail } = errorOf('renew', ONE, ...kinds.map((kind) => failure(kind)));
     expect(detail).toMatch(new RegExp(`what happened\\)\\. ${advice}$`));
+  });
+});
+
+describe('LockStoreUnavailableError of a driver', () => {
+  it('names the database, for Redis has no part in it', () => {
+    const failures = (['driver', 'r1:6379'] as const).map(
+      (node) => ({ node, kind: 'connection', message: 'gone' }) as const,
+    );
+    const error = new LockStoreUnavailableError({
+      operation: 'acquire',
+      keys: ONE,
+      nodes: failures,
+    });
+    expect(error.detail).toMatch(/Check the database of the driver and try again\.$/);
   });
 });
 

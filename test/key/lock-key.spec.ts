@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { LockKeyError } from '../../lib/errors.js';
 import { parseKeyTemplate } from '../../lib/key/key-template.js';
-import { lockKey } from '../../lib/key/lock-key.js';
+import { lockKey, nameOfKeys } from '../../lib/key/lock-key.js';
 import { detailed } from '../support/detail.js';
 
 /** Calls the tag as the compiler does, with texts that are made up. */
@@ -80,5 +80,36 @@ describe('lockKey', () => {
         expect(tagged([before, separator, after], a, b)).toBe(template.resolve([a, b], undefined));
       }),
     );
+  });
+});
+
+describe('what messages call a lock whose key was made by lockKey', () => {
+  const taggedMany = (many: number, name: string): void => {
+    for (let made = 0; made < many; made += 1) tagged([`${name}:`, ''], made);
+  };
+
+  it('is its text, without a value', () => {
+    expect(nameOfKeys(lockKey`named:${42}:receipt`)).toBe('named:…');
+    expect(nameOfKeys(lockKey`named-alone`)).toBe('named-alone');
+  });
+
+  it('is unknown where no text comes first, and of a key that was made otherwise', () => {
+    expect(nameOfKeys(lockKey`${'unnamed'}:receipt`)).toBeUndefined();
+    expect(nameOfKeys('unnamed:42')).toBeUndefined();
+  });
+
+  it('is, of several keys, each name once', () => {
+    const [one, two, other] = [lockKey`first:${1}`, lockKey`first:${2}`, lockKey`second:${1}`];
+    expect(nameOfKeys([one, two, other])).toBe('first:…, second:…');
+    expect(nameOfKeys([one, 'unnamed:42'])).toBe('first:…');
+    expect(nameOfKeys(['unnamed:42', 'unnamed:43'])).toBeUndefined();
+  });
+
+  it('is remembered for at least the last thousand keys, and not for ever', () => {
+    const key = lockKey`kept:${42}`;
+    taggedMany(999, 'others');
+    expect(nameOfKeys(key)).toBe('kept:…');
+    taggedMany(1_001, 'others');
+    expect(nameOfKeys(key)).toBeUndefined();
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { SubjectLabels } from '../../lib/observe/metrics.js';
+import { addressIn, SubjectLabels } from '../../lib/observe/metrics.js';
 
 describe('what locks are counted under', () => {
   const labelOf = (labels: SubjectLabels, subject: object): unknown =>
@@ -27,5 +27,17 @@ describe('what locks are counted under', () => {
     const { 'holdfast.mode': mode } = new SubjectLabels().of({ keys: ['a'], mode: 'limit:7' });
 
     expect(mode).toBe('limit');
+  });
+});
+
+describe('the address of a server', () => {
+  it.each([
+    ['r1:6379', { 'server.address': 'r1', 'server.port': 6379 }],
+    ['::1:6379', { 'server.address': '::1', 'server.port': 6379 }],
+    ['/tmp/redis.sock', { 'server.address': '/tmp/redis.sock', 'server.port': '' }],
+    ['r1:6379, r2:6379', { 'server.address': 'r1:6379, r2:6379', 'server.port': '' }],
+    ['r1:6379,', { 'server.address': 'r1:6379,', 'server.port': '' }],
+  ])('is apart from its port, if it is one server with a port: %s', (node, labels) => {
+    expect(addressIn(node)).toEqual(labels);
   });
 });
