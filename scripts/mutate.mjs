@@ -27,18 +27,21 @@ process.env.REDIS_SERVER_BIN = ensureRedisServer();
 const OF_BROWSERS = 'packages/board/lib/page/';
 
 /** Specs that take longer are left out: they would be run for hundreds of changes. */
-const LONGEST_S = 20;
+const LONGEST_S = 50;
 
 /** What is tested through another folder, and by which of its specs. */
 const ALSO_TESTED_IN = {
   cli: ['migrate/command'],
-  engine: ['once/run-once', 'store/kept-limits', 'store/semaphore'],
+  engine: ['once/run-once', 'store/kept-limits', 'store/semaphore', 'techniques/conformance/'],
   errors: ['lease/detach', 'nest/errors', 'nest/former-names'],
-  lease: ['techniques/conformance/guarded'],
+  leader: ['techniques/conformance/'],
+  lease: ['techniques/conformance/'],
   observe: ['lease/lease', 'queue/waiting'],
   opentelemetry: ['observe/'],
   options: ['nest/module/options'],
+  once: ['techniques/conformance/'],
   prometheus: ['observe/exported-metrics', 'observe/grafana'],
+  queue: ['techniques/conformance/'],
   sections: ['lease/sections'],
   store: ['admin/', 'claims/track-record/', 'lease/', 'once/', 'queue/', 'techniques/conformance/'],
   swagger: ['nest/swagger'],
@@ -182,7 +185,10 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => leave(130
 try {
   process.env.HOLDFAST_COMPILED = project.compiled();
   const others = names.filter(
-    (name) => /^(lib|packages|test|scripts)\//.test(name) && !/\.spec\.ts$/.test(name),
+    (name) =>
+      /^(lib|packages|test|scripts\/mutation)\//.test(name) &&
+      !/\.spec\.ts$/.test(name) &&
+      name !== 'test/times.json',
   );
   const trial = new Trial({
     specs,
