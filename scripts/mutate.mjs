@@ -36,6 +36,7 @@ const ALSO_TESTED_IN = {
   errors: ['lease/detach', 'nest/errors', 'nest/former-names'],
   leader: ['techniques/conformance/'],
   lease: ['techniques/conformance/'],
+  nest: ['claims/transports/'],
   observe: ['lease/lease', 'queue/waiting'],
   opentelemetry: ['observe/'],
   options: ['nest/module/options'],
@@ -49,12 +50,9 @@ const ALSO_TESTED_IN = {
   worker: ['once/'],
 };
 
-/** Their specs belong to what takes long, but not all of them take long. */
-const OF_OPERATORS = new Set(['board', 'cli', 'migrate', 'terminus', 'tools']);
-
 /** Specs that start processes, in which nothing is noted, or many servers, for what others also test; and those of the sources themselves. */
 const NOTICE_NOTHING =
-  /^test\/(cli\/(program|terminal|three-in-the-morning)\.|board\/browser\/|claims\/(docs|public-api|types|bench|site)\/|techniques\/(simulation|mutation|soak)\/)/;
+  /^test\/(cli\/(program|terminal|three-in-the-morning)\.|leader\/processes\.|board\/browser\/|claims\/(docs|public-api|types|bench|site)\/|techniques\/(simulation|mutation|soak|conformance\/(fail-over|\w+-(dead|far|few|silent)))\b)/;
 
 /** What the simulated worlds are about. */
 const OF_WORLDS = new Set(['engine', 'leader', 'lease', 'once', 'queue', 'sections', 'store']);
@@ -113,13 +111,8 @@ const isChanged = (name) =>
 function specsFor(folders) {
   const measured = JSON.parse(readFileSync('test/times.json', 'utf8'));
   const usable = (spec) => !NOTICE_NOTHING.test(spec) && (measured[spec] ?? 0) <= LONGEST_S;
-  const main = new Set(specsOf('main'));
   const own = specsOf('all').filter(
-    (spec) =>
-      usable(spec) &&
-      folders.some(
-        (folder) => isIn(homesOf(folder), spec) && (main.has(spec) || OF_OPERATORS.has(folder)),
-      ),
+    (spec) => usable(spec) && folders.some((folder) => isIn(homesOf(folder), spec)),
   );
   return { own, usable: [...new Set([...own, ...specsOf('unit').filter(usable)])] };
 }
