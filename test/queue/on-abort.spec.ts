@@ -1,6 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { getEventListeners } from 'node:events';
-import { anyOf, onAbort } from '../../lib/queue/on-abort.js';
+import { anyOf, endOf, onAbort, pause } from '../../lib/queue/on-abort.js';
+import { Scheduler } from '../../lib/time/scheduler.js';
+import { deferred } from '../support/eventually.js';
+import { VirtualRuntime } from '../support/virtual-runtime.js';
 import { scriptedService } from '../support/scripted-service.js';
 import { heldFor } from '../support/scripted-store.js';
 
@@ -92,6 +95,58 @@ describe('a signal that aborts with others', () => {
       source.abort(new Error('gone'));
     }
     expect(signal.aborted).toBe(false);
+  });
+});
+
+describe('work that a signal may cut short', () => {
+  it('settles as it does itself, and leaves no listener', async () => {
+    const { signal } = controlled();
+    const error = new Error('mine');
+    await expect(endOf(Promise.resolve('done'), signal)).resolves.toBe('done');
+    await expect(endOf(Promise.reject(error), signal)).rejects.toBe(error);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+  });
+
+  it('is waited for no more once the signal has aborted, before or meanwhile', async () => {
+    const { signal, abort } = controlled();
+    const { promise: endless } = deferred<string>();
+    const ended = endOf(endless, signal);
+    abort();
+    await expect(ended).resolves.toBeUndefined();
+    await expect(endOf(endless, signal)).resolves.toBeUndefined();
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+  });
+});
+
+describe('a pause that a signal may cut short', () => {
+  const setUp = () => {
+    const runtime = new VirtualRuntime();
+    const { signal, abort } = controlled();
+    let isOver = false;
+    void pause(new Scheduler(runtime), 1_000, signal).then(() => {
+      isOver = true;
+    });
+    return { runtime, signal, abort, isOver: () => isOver };
+  };
+
+  it('ends after its time, and leaves neither a timer nor a listener', async () => {
+    const { runtime, signal, isOver } = setUp();
+    await runtime.advance(900);
+    expect(isOver()).toBe(false);
+    await runtime.advance(100);
+    expect(isOver()).toBe(true);
+    expect(runtime.timers).toBe(0);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+  });
+
+  it('ends with the signal, also if that has aborted before', async () => {
+    const { runtime, signal, abort, isOver } = setUp();
+    abort();
+    await runtime.advance(0);
+    expect(isOver()).toBe(true);
+    expect(runtime.timers).toBe(0);
+    await pause(new Scheduler(runtime), 1_000, signal);
+    expect(runtime.timers).toBe(0);
   });
 });
 
