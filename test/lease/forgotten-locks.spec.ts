@@ -123,6 +123,19 @@ describe('a handle', () => {
     expect(runtime.timers).toBe(0);
   });
 
+  it('TR-72 that was forgotten is warned of with its key and place, and with what to do', async () => {
+    const { runtime, said, locks } = watchingEngine();
+    await locks.acquire('key');
+    await runtime.advance(1_000);
+    runtime.collect();
+    expect(said).toEqual([
+      expect.stringMatching(
+        /^The lock of "key", acquired at .*forgotten-locks\.spec\.ts:\d+:\d+\)?, was never released, and its handle is garbage by now: it is released\. Release a lock of acquire\(\) in a finally block, or use run\(\) or "await using"\. A lock that is to be held until the process ends needs a reference that lasts as long\.$/,
+      ),
+    ]);
+    await locks.shutdown(0);
+  });
+
   it('TR-72 that was forgotten with its signal in use is looked at again, and keeps its lock meanwhile', async () => {
     const { runtime, locks } = watchingEngine();
     const losses: string[] = [];
