@@ -25,6 +25,7 @@ import {
   type HttpApp,
 } from './http-app.js';
 
+const FILES = ['file', 'raw-file', 'file-observable'];
 const GENERATORS = STREAMS_ITERABLES ? ['generator', 'raw-generator'] : [];
 
 let gate: Gate;
@@ -57,6 +58,19 @@ class Responses {
   @WithLock('a:<request.params.id>')
   async rawFile(): Promise<StreamableFile> {
     return new StreamableFile(Readable.from(chunks()));
+  }
+
+  @Get('file-observable/:id')
+  @WithLock('a:<id>', { returns: 'observable' })
+  fileObservable(@Param('id') id: string): Observable<StreamableFile> {
+    return defer(() => this.file(id));
+  }
+
+  /** Fastify sends it; Express does not. */
+  @Get('fetched/:id')
+  @WithLock('a:<_id>')
+  async fetched(@Param('id') _id: string): Promise<Response> {
+    return new Response(ReadableStream.from(chunks()).pipeThrough(new TextEncoderStream()));
   }
 
   @Get('generator/:id')
@@ -192,7 +206,9 @@ describe.each(ADAPTERS)('the lock of a handler, on %s', (adapter) => {
   const releasedOf = ({ locks }: HttpApp): Promise<unknown> =>
     new Promise((resolve) => locks.on('released', resolve));
 
-  it.each(['file', 'raw-file', ...GENERATORS, 'res', 'returned-res'])(
+  const fetched = adapter === 'Fastify' ? ['fetched'] : [];
+
+  it.each([...FILES, ...fetched, ...GENERATORS, 'res', 'returned-res'])(
     'stays to the end of a response that is streamed or sent by hand (%s)',
     async (route) => {
       const { get, locks } = await start();
@@ -207,6 +223,19 @@ describe.each(ADAPTERS)('the lock of a handler, on %s', (adapter) => {
       expect((await answer).body).toMatch(/^first last1?$/);
       await released;
       expect((await get(`/${route}/1`)).body).toMatch(/^first last1?$/);
+    },
+  );
+
+  it.each([...FILES, ...fetched, ...GENERATORS])(
+    'cuts a response off when it is lost: the client does not take it for whole (%s)',
+    async (route) => {
+      await start();
+      const answer = app.get(`/${route}/1`);
+      await gate.reached;
+      await eventually(() => responses[0]!.headersSent); // by now, the lock is that of the response
+      app.locks.lose('a:1');
+      await expect(answer).rejects.toThrow();
+      gate.open();
     },
   );
 

@@ -85,4 +85,14 @@ describe('over HTTP/2', () => {
     await using lock = await locks.acquire('stream');
     expect(lock.isHeld).toBe(true);
   });
+
+  it('a streamed answer is reset when its lock is lost', async () => {
+    const streamed = session.request({ ':path': '/stream' });
+    streamed.on('error', () => undefined);
+    await until(streamed, 'data');
+    const closed = until(streamed, 'close');
+    app.get(LockService).lose('stream');
+    await closed;
+    expect(streamed.rstCode).toBe(constants.NGHTTP2_CANCEL);
+  });
 });

@@ -51,17 +51,19 @@ function runHandler(call: HandlerCall, next: CallHandler): Observable<unknown> {
   transportOf(context).keepMessages(context);
   const handled = new Observable((subscriber) => {
     const frame = new HandlerFrame(call);
-    /** The response: kept until the lock is released, unless it is one of a stream of responses. */
-    let answer: { readonly value: unknown } | undefined;
+    let last: unknown;
+    /** Whether the last response is kept until the lock is released. */
+    let isKept = false;
 
     const passOn = (): void => {
-      if (answer !== undefined) subscriber.next(answer.value);
+      if (isKept) subscriber.next(last);
+      isKept = false;
     };
     const fail = async (error: unknown): Promise<void> => {
       subscriber.error(await frame.fail(error));
     };
     const complete = async (): Promise<void> => {
-      await frame.complete(answer?.value);
+      await frame.complete(last);
       passOn();
       subscriber.complete();
     };
@@ -77,11 +79,11 @@ function runHandler(call: HandlerCall, next: CallHandler): Observable<unknown> {
       const subscribe = (): Subscription =>
         (refusal === undefined ? next.handle() : asObservable(refusal.answer)).subscribe({
           next: (value) => {
-            if (locked.kind === 'observable') subscriber.next(value);
-            else {
-              passOn();
-              answer = { value };
-            }
+            passOn();
+            last = value;
+            isKept = true;
+            // Others may be waiting for each response of a stream.
+            if (locked.kind === 'observable') passOn();
           },
           error: (error: unknown) => void fail(error),
           complete: () => {

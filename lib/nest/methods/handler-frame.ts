@@ -1,9 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ExecutionContext } from '@nestjs/common';
+import { onAbort } from '../../queue/on-abort.js';
 import { Scope } from '../../sections/scope.js';
 import type { Section } from '../../sections/section.js';
 import { transportOf } from '../transports/transport-of.js';
-import type { Transport } from '../transports/transport.js';
+import type { OpenResponse, Transport } from '../transports/transport.js';
 import type { LockFeature } from './lock-feature.js';
 import type { Invocation, LockedMethod } from './locked-method.js';
 import type { NamedLocks } from './service-slot.js';
@@ -77,6 +78,10 @@ export class HandlerFrame {
     return !this.#over;
   }
 
+  get #isLost(): boolean {
+    return this.#section?.lock.signal.aborted === true;
+  }
+
   /** Acquires the lock, unless it is held already. */
   acquire(invocation: Invocation = { self: undefined, args: [], ...this.common }): Promise<Scope> {
     this.#scope ??= this.#acquire(invocation);
@@ -115,8 +120,8 @@ export class HandlerFrame {
   async complete(value: unknown): Promise<void> {
     const { context, locked } = this.call;
     const answer = { value, args: this.#args, propertyKey: locked.propertyKey };
-    const end = this.transport.responseEnd(context, answer);
-    if (end !== undefined || this.#running > 0) this.leave(end);
+    const response = this.transport.openResponse(context, answer);
+    if (this.#running > 0 || (response !== undefined && !this.#isLost)) this.leave(response);
     else await (await this.#end())?.finish();
   }
 
@@ -131,14 +136,18 @@ export class HandlerFrame {
   }
 
   /**
-   * No caller waits for this frame any more. From `end` on, calls without a lock give up, and the lock is released when
-   * the others have ended. Signal, event and log report what happens to it.
+   * No caller waits for this frame any more. When the response is over, calls without a lock give up, and the lock is
+   * released when the others have ended. Signal, event and log report what happens to it. Until then, the loss of the
+   * lock ends the response.
    */
-  leave(end: Promise<void> = Promise.resolve()): void {
+  leave(response?: OpenResponse): void {
     if (this.#left) return;
     this.#left = true;
-    end
+    const signal = this.#section?.lock.signal;
+    const ignore = signal && response && onAbort(signal, response.cut);
+    Promise.resolve(response?.over)
       .then(async () => {
+        ignore?.();
         this.#abandoned.abort();
         await (await this.#end())?.finish();
       })
@@ -170,9 +179,11 @@ export class HandlerFrame {
 
   async #open(invocation: Invocation): Promise<Scope> {
     const { locked, service, feature } = this.call;
+    // Its arguments are those of the lock. A call that is tried again may have others.
+    const isFirst = this.#scope === undefined;
     const { section: parent, lock } = await this.acquire(invocation);
     this.#abandoned.signal.throwIfAborted();
-    const keys = locked.needsArguments ? locked.keysOf(service, invocation) : lock.keys;
+    const keys = isFirst || !locked.needsArguments ? lock.keys : locked.keysOf(service, invocation);
     const { nested } = locked.lockingIn(feature);
     return service.openScope(keys, nested, { parent, origin: locked.origin });
   }

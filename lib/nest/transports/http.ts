@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { constants } from 'node:http2';
 import type { Socket } from 'node:net';
 import { finished } from 'node:stream';
 import { StreamableFile, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
@@ -13,7 +14,7 @@ type OrRaw<T> = T & { readonly raw?: T };
 
 /** What a response of HTTP/2 has in addition: it has no `destroyed`. */
 interface OfHttp2 {
-  readonly stream?: { readonly destroyed: boolean };
+  readonly stream?: { readonly destroyed: boolean; close(code: number): void };
 }
 
 /** What `@Sse` notes on a handler. */
@@ -63,8 +64,8 @@ export const httpTransport: Transport = {
 
   // The handler answered with a stream (Express' response is one, Fastify's is a promise of its end). Or it took
   // over the response (`@Res()`) and has not ended it yet.
-  responseEnd: (context, { value, args, propertyKey }) => {
-    const response = context.switchToHttp().getResponse<OrRaw<ServerResponse>>();
+  openResponse: (context, { value, args, propertyKey }) => {
+    const response = context.switchToHttp().getResponse<OrRaw<ServerResponse & OfHttp2>>();
     const raw = response.raw ?? response;
     const tookOver =
       value === undefined &&
@@ -72,7 +73,14 @@ export const httpTransport: Transport = {
       Reflect.getMetadata(PASSTHROUGH, context.getClass(), propertyKey) !== true;
     if ((!tookOver && !isStream(value)) || raw.writableEnded) return undefined;
     const request = context.switchToHttp().getRequest<OrRaw<{ readonly socket: Socket }>>();
-    return overOf(raw, (request.raw ?? request).socket);
+    return {
+      over: overOf(raw, (request.raw ?? request).socket),
+      cut: () => {
+        sourceOf(value).destroy?.();
+        if (raw.stream === undefined) raw.destroy();
+        else raw.stream.close(constants.NGHTTP2_CANCEL);
+      },
+    };
   },
 
   keepMessages: () => undefined,
@@ -113,8 +121,13 @@ function overOf(response: ServerResponse, socket: Socket): Promise<void> {
   });
 }
 
+/** Nobody else may end what a response is made from. */
+const sourceOf = (value: unknown): { destroy?: () => void } =>
+  value instanceof StreamableFile ? value.getStream() : (Object(value) as object);
+
 function isStream(value: unknown): boolean {
   if (value instanceof StreamableFile) return true;
   if (typeof value !== 'object' || value === null) return false;
+  if (value instanceof Response) return value.body !== null; // Fastify sends those of the Fetch API
   return Symbol.asyncIterator in value || typeof (value as { pipe?: unknown }).pipe === 'function';
 }

@@ -10,6 +10,14 @@ export interface HandlerAnswer {
   readonly propertyKey: string | symbol;
 }
 
+/** A response that is not over with the result of its handler. */
+export interface OpenResponse {
+  /** Resolves when it is over, or its client has gone. */
+  readonly over: Promise<void>;
+  /** Ends it so that its client does not take it for whole. */
+  readonly cut: () => void;
+}
+
 /** What is different from one transport of Nest to another. */
 export interface Transport {
   /** The request of a call, in one shape for every transport. Raw: before pipes. */
@@ -31,10 +39,8 @@ export interface Transport {
    */
   respond(error: LockError, host: ArgumentsHost, adapterHost?: HttpAdapterHost): unknown;
 
-  /**
-   * The end of the response, where the handler's work ends with it and not with its result. `undefined` where the result was the end.
-   */
-  responseEnd(context: ExecutionContext, answer: HandlerAnswer): Promise<void> | undefined;
+  /** The response, where the handler's work ends with it and not with its result. `undefined` where the result was the end. */
+  openResponse(context: ExecutionContext, answer: HandlerAnswer): OpenResponse | undefined;
 
   /** Keeps what the client streams until the handler's method subscribes to it: the call may wait for its lock before. */
   keepMessages(context: ExecutionContext): void;
@@ -63,7 +69,7 @@ export const otherTransport: Transport = {
   respond: (error) => {
     throw error;
   },
-  responseEnd: () => undefined,
+  openResponse: () => undefined,
   keepMessages: () => undefined,
   watchClient: () => () => undefined,
   // Streams may never end by themselves: the lock would be held indefinitely.
