@@ -61,13 +61,14 @@ const acquire = (
     names = [A],
     ttlMs = TTL_MS,
     member = '',
+    fenceKeepMs = 600_000,
     keeps = undefined as { ttlMs: number; limitMs: number; before: number } | undefined,
   } = {},
 ): Promise<unknown[]> =>
   scripts.run(
     acquireScript,
     encoded(acquireScript, {
-      ...{ names, token: owner, ttlMs, member, keeps, ticket: undefined, proposal: 0 },
+      ...{ names, token: owner, ttlMs, member, fenceKeepMs, keeps, ticket: undefined, proposal: 0 },
     }),
   ) as Promise<unknown[]>;
 
@@ -223,5 +224,57 @@ describe('a transfer', () => {
   ])('of a %s lease says whether somebody holds the key, %s: %d', async (mode, present, result) => {
     await acquire(token(present));
     expect(await transfer(token(mode), token(mode))).toMatchObject({ 0: result });
+  });
+});
+
+describe('a line while Redis refuses writes', () => {
+  const refusing = async (work: () => Promise<void>): Promise<void> => {
+    await redis.config('SET', 'min-replicas-to-write', 1);
+    try {
+      await work();
+    } finally {
+      await redis.config('SET', 'min-replicas-to-write', 0);
+    }
+  };
+
+  it('fails a request with the error of Redis, also behind more dead places than a script reads at once', async () => {
+    await standAt(A, ...Array.from({ length: 1_000 }, () => dead()));
+    await refusing(async () => {
+      await expect(acquire(token())).rejects.toThrow('NOREPLICAS');
+      await expect(release(token())).resolves.toBe(0);
+    });
+    expect(await acquire(token())).toMatchObject({ 0: 1 });
+    expect(await lineAt(A)).toEqual([]);
+  });
+
+  it('does not say of a free key that another caller has it', async () => {
+    await standAt(A, alive(token()));
+    await refusing(() => expect(acquire(token())).rejects.toThrow('NOREPLICAS'));
+    expect(await lineAt(A)).toHaveLength(1);
+  });
+});
+
+describe('a line', () => {
+  it('lasts longer than the lock, however short fencing tokens are kept', async () => {
+    const mine = token();
+    await acquire(token(), { ttlMs: 5_000 });
+    await acquire(mine, { member: alive(mine), fenceKeepMs: 0 });
+    expect(await redis.pttl(A.queue)).toBeGreaterThan(60_000);
+  });
+
+  it('warns the callers behind those that it lets in together once, not for each of them', async () => {
+    const [writer, last] = [token(), token()];
+    await acquire(writer);
+    const readers = Array.from({ length: 50 }, () => alive(token('shared')));
+    await standAt(A, ...readers, `${last} 1000 others`);
+    const others = redis.duplicate();
+    let warnings = 0;
+    await others.subscribe('others');
+    others.on('message', () => (warnings += 1));
+    await release(writer);
+    await redis.publish('others', 'end');
+    await eventually(() => warnings > 1);
+    expect(warnings).toBe(2);
+    others.disconnect();
   });
 });

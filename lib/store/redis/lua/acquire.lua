@@ -46,6 +46,9 @@ end
 
 local mode, counts, in_order = mode_of(token), line == '', line ~= 'quorum'
 
+-- How long a line outlives the lock at least, however short a fence lives. In ms.
+local LINE_MS = 60000
+
 -- Enters the line of the busy key. Over several masters no ticket counts. At another key than the first it comes anew.
 local function enqueue(busy, pttl)
   if member == '' then return '' end
@@ -57,7 +60,7 @@ local function enqueue(busy, pttl)
   -- NX: a caller that tries again keeps its place. The line outlives the lock: otherwise a holder that dies would end it.
   local added = redis.pcall('ZADD', queue, 'NX', ticket, member)
   if type(added) ~= 'number' then return '' end
-  redis.pcall('PEXPIRE', queue, math.max(math.max(pttl, 0) + keep, redis.pcall('PTTL', queue)))
+  redis.pcall('PEXPIRE', queue, math.max(math.max(pttl, 0) + math.max(keep, LINE_MS), redis.pcall('PTTL', queue)))
   return ticket
 end
 
@@ -105,7 +108,7 @@ for i = 1, last, 5 do
     local kept = keep_ms and in_order and i > 1 and place ~= '' and now - since < limit_ms * 1000
     for j = 1, i > 1 and last or 0, 5 do
       if kept and j < i and (j > 1 or before_first <= (i + 4) / 5 - 2) then kept = keep_key(j)
-      elseif j ~= i and (remove_holder(KEYS[j], KEYS[j + 3], token) or j < i and has_line[j]) and in_order then grant_next_at(j, token) end
+      elseif j ~= i and (remove_holder(KEYS[j], KEYS[j + 3], token) or j < i and has_line[j]) and in_order then pcall(grant_next_at, j, token) end
     end
     return { 0, now, (i + 4) / 5, pttl, string.match(holder, '^%S*'), place, since, kept and 1 or 0, other_limits[token] }
   end
@@ -135,6 +138,6 @@ for i = 1, last, 5 do
 end
 -- The callers behind this one may be able to hold the keys together with it.
 if mode and others > 0 then
-  for i = 1, last, 5 do grant_next_at(i, '') end
+  for i = 1, last, 5 do pcall(grant_next_at, i, '') end
 end
 return { 1, now, first, others, other_limits[token] }

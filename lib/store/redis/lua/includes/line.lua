@@ -18,7 +18,8 @@
   `kept_for(queue, mine, before)`: for how many ms an older ticket than `before` keeps other callers from joining the
   holders; nil if none does. Needs `grant_next` to be called first, which removes the places of dead processes.
 
-  Each write is done on its own. The writes that Redis refuses when its memory is full come last.
+  Each write is done on its own. The writes that Redis refuses when its memory is full come last. If Redis refuses all
+  writes, `grant_next` raises its error: nobody can be granted the key, and no place of a dead process goes away.
 ]]
 -- @include holders
 -- @include places
@@ -34,16 +35,18 @@ local function kept_for(queue, mine, before)
 end
 
 -- The waiter leaves the line first, because the rest may fail.
-local function claim(member, main, queue, holders, counts)
+local function claim(member, main, queue, holders, last)
   local token, ms, channel = place_of(member)
-  redis.pcall('ZREM', queue, member)
+  remove(queue, { member })
   if not pcall(add_holder, main, holders, token, ms, phase_of(main, holders, mode_of(token))) then return false end
   notify(channel, token, 0, main)
-  notify_next(main, queue, holders, ms, ms, counts, { [channel] = true })
+  last.ms = ms
+  last.channel = channel
   return true
 end
 
-local function grant_next(main, queue, holders, mine, counts, before)
+-- `last` gets the ms and the channel of the last claim.
+local function claim_next(main, queue, holders, mine, counts, before, last)
   -- The first one is nearly always alive.
   local size, admitted = 1, 0
   while true do
@@ -62,13 +65,23 @@ local function grant_next(main, queue, holders, mine, counts, before)
       else
         remove(queue, dead)
         dead = {}
-        if blocked or not claim(member, main, queue, holders, counts) or not mode_of(token) then return end
+        if blocked or not claim(member, main, queue, holders, last) or not mode_of(token) then return end
         admitted = admitted + 1
-        if admitted == MOST_ADMITTED then return notify_next(main, queue, holders, 0, 0, counts, {}) end
+        if admitted == MOST_ADMITTED then
+          last.ms = 0
+          last.channel = ''
+          return
+        end
       end
     end
     remove(queue, dead)
     if #list < 2 * size then return end
     size = MOST_PLACES
   end
+end
+
+local function grant_next(main, queue, holders, mine, counts, before)
+  local last = {}
+  claim_next(main, queue, holders, mine, counts, before, last)
+  if last.ms then notify_next(main, queue, holders, last.ms, last.ms, counts, { [last.channel] = true }) end
 end

@@ -87,8 +87,9 @@ local function dequeue(queue, member)
   end
 end
 
+-- Raises the error of Redis: who goes on reading until no dead place is left would not end.
 local function remove(queue, list)
-  if list[1] then redis.pcall('ZREM', queue, unpack(list)) end
+  if list[1] then redis.call('ZREM', queue, unpack(list)) end
 end
 
 local function notify_next(main, queue, holders, ms, step, counts, seen)
@@ -129,7 +130,6 @@ local function notify_all(main, queue)
         end
       end
     end
-    remove(queue, dead)
-    if #list < MOST_PLACES then return end
+    if not pcall(remove, queue, dead) or #list < MOST_PLACES then return end
   end
 end
