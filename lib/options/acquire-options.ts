@@ -92,7 +92,7 @@ export const HOLD = {
 const PLACES = {
   /**
    * How many places of the `limit` this call takes. It gets all of them or none, with one lease and one fencing token. A
-   * whole number from 1 to `limit`; only together with `limit`. Calls that want fewer places do not overtake this call.
+   * whole number from 1 to `limit`; only together with `limit`. Calls that want fewer places do not overtake it in line.
    *
    * @defaultValue 1
    */

@@ -179,7 +179,7 @@ export class HandlerFrame {
 
   async #open(invocation: Invocation): Promise<Scope> {
     const { locked, service, feature } = this.call;
-    // Its arguments are those of the lock. A call that is tried again may have others.
+    // The first call has the arguments of the lock. A call that is tried again may have others.
     const isFirst = this.#scope === undefined;
     const { section: parent, lock } = await this.acquire(invocation);
     this.#abandoned.signal.throwIfAborted();

@@ -121,7 +121,7 @@ function overOf(response: ServerResponse, socket: Socket): Promise<void> {
   });
 }
 
-/** Nobody else may end what a response is made from. */
+/** What a response is made from. */
 const sourceOf = (value: unknown): { destroy?: () => void } =>
   value instanceof StreamableFile ? value.getStream() : (Object(value) as object);
 
