@@ -133,6 +133,31 @@ describe('a place where no service reports', () => {
   });
 });
 
+describe('a place without a prefix', () => {
+  it('is named by list, which then finds it with the option that it printed', async () => {
+    const bare = await RedisServer.start();
+    const at = ['--redis', bare.url];
+    const service = new LockService({ redis: bare.url, keyPrefix: '' });
+    try {
+      await service.open();
+      await service.acquire('order:42');
+      await eventually(async () =>
+        (await run(['list', ...at])).stderr.includes("Services report in database 0, prefix ''."),
+      );
+      expect((await run(['list', ...at])).stderr).toMatch(/Give --prefix ''\n$/);
+      for (const empty of [['--prefix', ''], ['--prefix=']])
+        expect(await run(['list', ...at, ...empty])).toMatchObject({
+          code: 0,
+          stdout: expect.stringMatching(/\nheld +order:42 /),
+          stderr: expect.stringMatching(/, prefix ''\n$/),
+        });
+    } finally {
+      await service.shutdown(0);
+      await bare.stop();
+    }
+  });
+});
+
 describe('a key that is given with the prefix', () => {
   const at = (): readonly string[] => ['--redis', `${server.url}/3`, '--prefix', 'shop:lock:'];
 
