@@ -2,7 +2,7 @@
 export const EXIT = {
   /** Done. `doctor`: no errors. */
   ok: 0,
-  /** The key is not held, or there is nothing under that name. */
+  /** The key is not held, there is nothing under that name, or no service reports where a command found nothing. */
   nothing: 1,
   /** The command line is wrong. */
   usage: 2,
