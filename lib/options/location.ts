@@ -102,10 +102,13 @@ export function locationOf(
   );
 }
 
+/** A space may follow a comma, and a password may have one. */
+const SPLIT = String.raw`text.split(/\s*,\s*(?=[a-z+]+:\/\/)/)`;
+
 function nodeOf(redis: unknown, option: string): RedisLocation {
   if (typeof redis === 'string' && urlsIn(redis).length > 1) {
     throw new LockConfigurationError(
-      `Option "${option}" holds several URLs in one text. Give a list of them: text.split(',').`,
+      `Option "${option}" holds several URLs in one text. Give a list of them: ${SPLIT}.`,
     );
   }
   if (typeof redis === 'string') {

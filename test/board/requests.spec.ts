@@ -21,15 +21,32 @@ const contextWith = (headers: Headers): ExecutionContext =>
 describe('who may read the page', () => {
   const guard = new OwnPageGuard();
 
-  it.each([[{}], [{ 'sec-fetch-site': 'same-origin' }], [{ 'sec-fetch-site': 'none' }]])(
-    'is a client with %j',
-    (headers) => {
-      expect(guard.canActivate(contextWith(headers))).toBe(true);
-    },
-  );
+  const host = 'example.com:3000';
+  const origin = `http://${host}`;
 
-  it.each(['same-site', 'cross-site', ''])('is no other site: %j', (site) => {
-    const reading = () => guard.canActivate(contextWith({ 'sec-fetch-site': site }));
+  it.each<[Headers]>([
+    [{}],
+    [{ host }],
+    [{ host, origin }],
+    [{ 'sec-fetch-site': 'same-origin' }],
+    [{ 'sec-fetch-site': 'same-origin', host: 'behind-a-proxy', origin }],
+    [{ 'sec-fetch-site': 'none' }],
+  ])('is a client with %j', (headers) => {
+    expect(guard.canActivate(contextWith(headers))).toBe(true);
+  });
+
+  it.each<[Headers]>([
+    [{ 'sec-fetch-site': 'same-site' }],
+    [{ 'sec-fetch-site': 'cross-site' }],
+    [{ 'sec-fetch-site': 'cross-site', host, origin }],
+    [{ 'sec-fetch-site': '' }],
+    [{ host, origin: 'http://evil.example' }],
+    [{ host, origin: 'http://evil.example', 'x-forwarded-host': 'evil.example' }],
+    [{ host, origin: 'null' }],
+    [{ host, origin: [origin] }],
+    [{ origin }],
+  ])('is no client with %j', (headers) => {
+    const reading = () => guard.canActivate(contextWith(headers));
     expect(reading).toThrow(ForbiddenException);
     expect(reading).toThrow('Only the page itself may read this.');
   });

@@ -23,6 +23,8 @@ describe('the command line', () => {
       yes: true,
       reason: '-',
     });
+    for (const empty of [['--prefix', ''], ['--prefix=']])
+      expect(readArguments(['list', ...empty]).options).toEqual({ prefix: '' });
   });
 
   it.each([
@@ -104,7 +106,9 @@ describe('the command line', () => {
     [['show', 'a{b', '--redis', NOBODY], 'contains a brace'],
     [['show', 'a\x1bb', '--redis', NOBODY], 'contains a control character'],
     [['list', '--redis', `${NOBODY}/3`, '--cluster'], 'A Cluster has database 0 only'],
-    [['list', '--redis', NOBODY, '--prefix', ''], 'needs a value'],
+    [['list', '--redis', NOBODY, '--prefix'], 'Option --prefix needs a value: --prefix TEXT.'],
+    [['list', '--redis', NOBODY, '--prefix', '--json'], 'Option --prefix needs a value'],
+    [['list', '--redis='], 'Option --redis needs a value'],
   ])('%j is refused with what to do', async (args, problem) => {
     const { code, stdout, stderr } = await run(args);
     expect(stderr).toContain(`error: `);

@@ -73,10 +73,10 @@ describe('a place where no service reports', () => {
     ...[
       ['list', 1],
       ['show order:42', 1],
-      ['watch', 0],
-      ['top', 0],
-      ['instances', 0],
-      ['audit', 0],
+      ['watch', 1],
+      ['top', 1],
+      ['instances', 1],
+      ['audit', 1],
     ],
     ...[
       ['release order:42 -n', 1],
@@ -124,12 +124,41 @@ describe('a place where no service reports', () => {
     );
   });
 
-  it('is not where a service reports and holds nothing', async () => {
-    const at = ['--redis', `${server.url}/3`, '--prefix', 'shop:lock:'];
-    expect(await run(['list', 'none', ...at])).toMatchObject({
-      code: 0,
-      stderr: expect.not.stringContaining('0 services'),
-    });
+  it.each(['list none', 'watch none', 'top', 'instances --unresponsive', 'audit'])(
+    'is not where a service reports, and nothing is found by %s',
+    async (command) => {
+      const at = ['--redis', `${server.url}/3`, '--prefix', 'shop:lock:'];
+      for (const format of [[], ['--json']])
+        expect(await run([...command.split(' '), ...format, ...at])).toMatchObject({
+          code: 0,
+          stderr: expect.not.stringMatching(/0 services|No service reports/),
+        });
+    },
+  );
+});
+
+describe('a place without a prefix', () => {
+  it('is named by list, which then finds it with the option that it printed', async () => {
+    const bare = await RedisServer.start();
+    const at = ['--redis', bare.url];
+    const service = new LockService({ redis: bare.url, keyPrefix: '' });
+    try {
+      await service.open();
+      await service.acquire('order:42');
+      await eventually(async () =>
+        (await run(['list', ...at])).stderr.includes("Services report in database 0, prefix ''."),
+      );
+      expect((await run(['list', ...at])).stderr).toMatch(/Give --prefix ''\n$/);
+      for (const empty of [['--prefix', ''], ['--prefix=']])
+        expect(await run(['list', ...at, ...empty])).toMatchObject({
+          code: 0,
+          stdout: expect.stringMatching(/\nheld +order:42 /),
+          stderr: expect.stringMatching(/, prefix ''\n$/),
+        });
+    } finally {
+      await service.shutdown(0);
+      await bare.stop();
+    }
   });
 });
 

@@ -1,4 +1,12 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -9,6 +17,17 @@ import { fixtures } from './fixtures.js';
 const { input, expected } = fixtures.find(({ name }) => name === 'redlock/nest.ts')!;
 const BROKEN = "import Redlock from 'redlock';\nlet x = ;\n";
 const OTHER = "import { Redis } from 'ioredis';\n\n\n  new Redis( ) // as it is\n";
+
+/** The administrator may read and write every file. What is loaded lazily has to be loaded before. */
+async function unprivileged<T>(act: () => Promise<T>): Promise<T> {
+  const isAdministrator = process.geteuid?.() === 0;
+  if (isAdministrator) process.seteuid?.('nobody');
+  try {
+    return await act();
+  } finally {
+    if (isAdministrator) process.seteuid?.('root');
+  }
+}
 
 describe('nestjs-holdfast migrate', () => {
   let folder: string;
@@ -114,6 +133,27 @@ describe('nestjs-holdfast migrate', () => {
     expect(stderr).toContain(`${path('src/latin.ts')} is not UTF-8.`);
     expect(stderr).not.toContain('foreign');
     expect(readFileSync(path('src/latin.ts'))).toEqual(bytes);
+  });
+
+  it.each([
+    ['read', 'src/orders.ts', 0o200],
+    ['read', 'src/lost', 0o300],
+    ['written', 'src/orders.ts', 0o444],
+  ])('reports what cannot be %s (%s), and does the others', async (what, name, mode) => {
+    mkdirSync(path('src/lost'));
+    for (const other of ['src/a.ts', 'src/z.ts', 'src/lost/b.ts']) write(other, input);
+    await run(['migrate', '--dry-run', folder]);
+    const all = ['src/a.ts', 'src/orders.ts', 'src/z.ts', 'src/lost/b.ts'];
+    for (const each of ['', 'src', 'src/lost']) chmodSync(path(each), 0o777);
+    for (const each of all) chmodSync(path(each), 0o666);
+    chmodSync(path(name), mode);
+    expect(await unprivileged(() => run(['migrate', folder]))).toMatchObject({
+      code: 6,
+      stderr: expect.stringContaining(`left alone: ${path(name)} cannot be ${what}: EACCES.\n`),
+    });
+    chmodSync(path(name), 0o777);
+    for (const each of all)
+      expect([each, read(each)]).toEqual([each, each.startsWith(name) ? input : expected]);
   });
 
   it('keeps the mark of the byte order', async () => {

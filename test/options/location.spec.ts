@@ -54,12 +54,25 @@ describe('where Redis is', () => {
     );
   });
 
-  it.each(['redis://a,redis://b', 'redis://a, redis://b', 'rediss://a,  rediss://b'])(
-    'is not told by several URLs in one text: %s',
-    (redis) => {
-      expect(() => at(redis)).toThrow(
-        `Option "redis" holds several URLs in one text. Give a list of them: text.split(',').`,
-      );
+  it.each([
+    ['redis://a,redis://b', ['redis://a', 'redis://b']],
+    ['redis://:x,y@a , redis://:,@b', ['redis://:x,y@a', 'redis://:,@b']],
+    ['rediss://a,\n  redis+unix:///b', ['rediss://a', 'redis+unix:///b']],
+  ])(
+    'is not told by several URLs in one text, and the error says how to make a list: %j',
+    (redis, list) => {
+      let message = '';
+      try {
+        at(redis);
+      } catch (error) {
+        message = (error as LockConfigurationError).message;
+      }
+      const [, separator = ''] =
+        /^Option "redis" holds several URLs in one text\. Give a list of them: text\.split\(\/(.*)\/\)\.$/.exec(
+          message,
+        ) ?? [];
+      expect(separator).not.toBe('');
+      expect(at(redis.split(new RegExp(separator)))).toEqual(list);
     },
   );
 

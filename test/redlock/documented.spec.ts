@@ -229,6 +229,15 @@ describe.each(IMPLEMENTATIONS)('%s', (_name, { Redlock, ExecutionError, Resource
       });
     });
 
+    it.each([undefined, null])('takes %s as settings of one call', async (settings) => {
+      const left = settings as unknown as Partial<ours.Settings>;
+      const redlock = await redlockOf();
+      expect(await redlock.using(['a'], DURATION_MS, left, async () => 'done')).toBe('done');
+      const lock = await redlock.acquire(['a'], DURATION_MS, left);
+      const longer = await redlock.extend(lock, DURATION_MS, left);
+      await longer.release();
+    });
+
     describe('README, Usage: acquire, extend and release', () => {
       it('locks all resources or none, under their names, for the duration', async () => {
         const redlock = await redlockOf();

@@ -61,8 +61,11 @@ const hostIn = (headers: BoardRequest['headers']): string | undefined => {
 /** Refuses other sites that the CORS settings of the application would let read what is held. */
 export class OwnPageGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
-    const site = headersOf(context)['sec-fetch-site'];
-    if (site === undefined || site === 'same-origin' || site === 'none') return true;
+    const headers = headersOf(context);
+    const { origin, 'sec-fetch-site': site } = headers;
+    // A browser sends no `Origin` with what a page reads of its own server.
+    const isOwn = site === 'none' || (site === undefined && origin === undefined);
+    if (isOwn || isSameOrigin(headers)) return true;
     throw new ForbiddenException('Only the page itself may read this.');
   }
 }

@@ -28,16 +28,16 @@ export function readArguments(args: readonly string[]): GivenArguments {
     const { name, rawName, value } = token;
     if (!isName(name))
       throw new UsageError(`There is no option ${rawName}.${suggestion(name, OPTION_NAMES, '--')}`);
-    if (specOf(name).type === 'boolean') {
+    const { type, value: shown = '', mayBeEmpty = false } = specOf(name);
+    if (type === 'boolean') {
       if (value !== undefined) throw new UsageError(`Option ${rawName} takes no value.`);
       options[name] = true;
       continue;
     }
     // The next option is hardly a value that was meant.
-    if (value === undefined || value === '' || (!token.inlineValue && value.startsWith('-')))
-      throw new UsageError(
-        `Option ${rawName} needs a value: ${rawName} ${specOf(name).value ?? ''}.`,
-      );
+    const isLeftOut = value === '' ? !mayBeEmpty : !token.inlineValue && value?.startsWith('-');
+    if (value === undefined || isLeftOut === true)
+      throw new UsageError(`Option ${rawName} needs a value: ${rawName} ${shown}.`);
     if (name === 'redis')
       options.redis = [...((options.redis as string[] | undefined) ?? []), value];
     else if (options[name] === undefined) options[name] = value;

@@ -1,7 +1,7 @@
+import { shellWord } from './again.js';
 import type { Server } from './doctor/server.js';
 import { optionsOfPlace, type Place } from './place-options.js';
 import type { Target } from './target.js';
-import { printable } from './text/printable.js';
 
 /** A server may have a hundred million keys. */
 const LONGEST_MS = 2_000;
@@ -51,7 +51,7 @@ export function elsewhere(
   const some = places.slice(0, MOST_NAMED);
   const rest = places.length > MOST_NAMED ? '; …' : '';
   const names = some.map(
-    ({ database, prefix }) => `database ${String(database)}, prefix ${printable(prefix)}`,
+    ({ database, prefix }) => `database ${String(database)}, prefix ${shellWord(prefix)}`,
   );
   const options = some.map((place) => optionsOfPlace(target, server, place));
   return {

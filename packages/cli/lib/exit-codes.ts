@@ -2,7 +2,7 @@
 export const EXIT = {
   /** Done. `doctor`: no errors. */
   ok: 0,
-  /** The key is not held, or there is nothing under that name. */
+  /** The key is not held, there is nothing under that name, or no service reports where a command found nothing. */
   nothing: 1,
   /** The command line is wrong. */
   usage: 2,
@@ -12,7 +12,7 @@ export const EXIT = {
   unhealthy: 4,
   /** The question was not answered with yes, or could not be asked. */
   unconfirmed: 5,
-  /** `migrate`: some files could not be read, and were left alone. */
+  /** `migrate`: some files could not be read or written, and were left alone. */
   incomplete: 6,
   /** Done, but the audit log could not be written. */
   notRecorded: 7,

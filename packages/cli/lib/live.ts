@@ -40,8 +40,7 @@ export async function live(context: Context, look: () => Promise<Look>): Promise
       terminal.note(`${context.ink.dim(`Redis at ${context.target.shown}`)}\n`);
     const only = await look();
     print(context, only);
-    if (only.isEmpty) await noteNobody(context);
-    return EXIT.ok;
+    return !only.isEmpty || (await noteNobody(context)) ? EXIT.ok : EXIT.nothing;
   }
   const pacer = new Pacer(context, intervalMs);
   try {

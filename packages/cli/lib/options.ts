@@ -5,6 +5,8 @@ export interface OptionSpec {
   readonly multiple?: true;
   /** What stands for the value in the help. */
   readonly value?: string;
+  /** Whether an empty text is a value, too. */
+  readonly mayBeEmpty?: true;
   /** Which values there are, if there are few. */
   readonly values?: readonly string[];
   readonly help: string;
@@ -24,6 +26,7 @@ export const OPTIONS = {
   prefix: {
     type: 'string',
     value: 'TEXT',
+    mayBeEmpty: true,
     help: 'The keyPrefix of the application. Default: lock:',
   },
   json: { type: 'boolean', help: 'Print one JSON document' },

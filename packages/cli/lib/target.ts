@@ -1,4 +1,5 @@
 import { describe, isRedisUrl, RedisServers, urlsIn } from 'nestjs-holdfast/tools';
+import { shellWord } from './again.js';
 import type { GivenOptions } from './options.js';
 import { UsageError } from './usage-error.js';
 
@@ -47,7 +48,7 @@ export function targetOf(
     keyPrefix: prefix,
     urls,
     isCluster,
-    shown: `${places.join(', ')}, prefix ${prefix}`,
+    shown: `${places.join(', ')}, prefix ${shellWord(prefix)}`,
   };
 }
 

@@ -5,21 +5,45 @@ const SOURCE = /\.[cm]?[jt]sx?$/;
 const DECLARATION = /\.d\.[cm]?ts$/;
 const LEFT_OUT = new Set(['node_modules', 'dist', 'build', 'coverage', '.git']);
 
-/** The source files at and below these paths, each once. */
-export function sourceFilesAt(paths: readonly string[]): readonly string[] {
-  return [
-    ...new Set(paths.flatMap((path) => (statSync(path).isDirectory() ? filesIn(path) : [path]))),
-  ];
+/** A file that was left alone, and why. */
+export interface FailedFile {
+  readonly path: string;
+  /** Behind the path, it is a sentence. */
+  readonly problem: string;
 }
 
-const filesIn = (folder: string): readonly string[] =>
-  readdirSync(folder, { withFileTypes: true })
+/** Files and folders that cannot be used. The others are migrated. */
+export class FailedFiles {
+  readonly all: FailedFile[] = [];
+
+  /** Returns `undefined` for a failure, which it keeps. */
+  attempt<T>(path: string, what: 'read' | 'written', act: () => T): T | undefined {
+    try {
+      return act();
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      this.all.push({ path, problem: `cannot be ${what}: ${code ?? message}.` });
+      return undefined;
+    }
+  }
+}
+
+/** The source files at and below these paths, each once. */
+export function sourceFilesAt(paths: readonly string[], failed: FailedFiles): readonly string[] {
+  const isFolder = (path: string): boolean => statSync(path).isDirectory();
+  return [...new Set(paths.flatMap((path) => (isFolder(path) ? filesIn(path, failed) : [path])))];
+}
+
+function filesIn(folder: string, failed: FailedFiles): readonly string[] {
+  const read = () => readdirSync(folder, { withFileTypes: true });
+  return (failed.attempt(folder, 'read', read) ?? [])
     .sort((one, other) => (one.name < other.name ? -1 : 1))
     .flatMap((entry) => {
       const path = join(folder, entry.name);
-      if (entry.isDirectory()) return LEFT_OUT.has(entry.name) ? [] : filesIn(path);
+      if (entry.isDirectory()) return LEFT_OUT.has(entry.name) ? [] : filesIn(path, failed);
       return entry.isFile() && SOURCE.test(path) && !DECLARATION.test(path) ? [path] : [];
     });
+}
 
 /** A file as it was read. */
 export interface SourceText {

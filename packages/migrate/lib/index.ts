@@ -3,11 +3,12 @@ import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff';
 import { loadCompiler } from './compiler.js';
-import { readSource, sourceFilesAt } from './files.js';
+import { FailedFiles, readSource, sourceFilesAt, type FailedFile } from './files.js';
 import { migrateText } from './migrate-text.js';
 import { Project, type RedlockTarget } from './project.js';
 
 export { NoCompilerError } from './compiler.js';
+export type { FailedFile } from './files.js';
 export type { RedlockTarget } from './project.js';
 
 /** A file that was changed, or would be. */
@@ -16,13 +17,6 @@ export interface ChangedFile {
   readonly rewritten: number;
   readonly marked: number;
   readonly diff: string;
-}
-
-/** A file that was left alone, and why. */
-export interface FailedFile {
-  readonly path: string;
-  /** Behind the path, it is a sentence. */
-  readonly problem: string;
 }
 
 /** What a migration did. */
@@ -50,27 +44,33 @@ export interface MigrationRequest {
 export function migrate(request: MigrationRequest): Migration {
   const { paths, compilerFolders, writes, redlockTo } = request;
   const compiler = loadCompiler(compilerFolders);
-  const sources = sourceFilesAt(paths).map(readSource);
+  const failed = new FailedFiles();
+  const sources = sourceFilesAt(paths, failed).flatMap(
+    (path) => failed.attempt(path, 'read', () => readSource(path)) ?? [],
+  );
   const project = new Project(
     sources.map(({ text }) => text),
     redlockTo,
   );
   const changed: ChangedFile[] = [];
-  const failed: FailedFile[] = [];
   for (const { path, text, isExact } of sources) {
     const result = migrateText(compiler, resolve(path).replaceAll('\\', '/'), text, project);
     if (result.kind !== 'untouched' && !isExact) {
-      failed.push({ path, problem: 'is not UTF-8.' });
+      failed.all.push({ path, problem: 'is not UTF-8.' });
       continue;
     }
     if (result.kind === 'unparsable')
-      failed.push({ path, problem: `cannot be parsed. ${result.problem}` });
+      failed.all.push({ path, problem: `cannot be parsed. ${result.problem}` });
     if (result.kind !== 'changed') continue;
     const { rewritten, marked, text: migrated } = result;
-    if (writes) writeFileSync(path, migrated);
+    const write = (): boolean => {
+      if (writes) writeFileSync(path, migrated);
+      return true;
+    };
+    if (failed.attempt(path, 'written', write) !== true) continue;
     changed.push({ path, rewritten, marked, diff: diffOf(path, text, migrated) });
   }
-  return { files: sources.length, changed, failed };
+  return { files: sources.length, changed, failed: failed.all };
 }
 
 /** A unified diff without context lines, as `diff -U0` prints it. */

@@ -6,7 +6,7 @@ import { hasPositions, keyFunctionText, positionsText } from './lock-keys.js';
 import { markModule } from './module-mark.js';
 import type { SourceLibrary } from './source-library.js';
 import type { Subject } from './subject.js';
-import { numberIn, optionsIn, optionsText, type Given } from './values.js';
+import { isTooShort, numberIn, optionsIn, optionsText, waitMs, type Given } from './values.js';
 
 const HEADING = 'nestjs-redisxlocks';
 
@@ -110,7 +110,12 @@ function optionsOf(
   const known = new Set(['key', 'ttl', 'waitTimeout', 'autoRenew', 'retry', 'onLockFailed']);
   const unknown = [...given.keys()].find((name) => !known.has(name));
   if (unknown !== undefined) return `@WithLock has no option "${unknown}".`;
-  const wait = given.get('waitTimeout')?.text ?? waitOf(subject, given.get('retry'));
+  const timeout = given.get('waitTimeout');
+  const isAtOnce = timeout !== undefined && numberIn(subject, timeout.value) === 0;
+  if (isTooShort(subject, given.get('ttl')?.value)) return '"ttl" has at least 50 ms.';
+  if (!isAtOnce && isTooShort(subject, timeout?.value))
+    return '"wait" is 0, or has at least 50 ms.';
+  const wait = timeout?.text ?? waitOf(subject, given.get('retry'));
   if (wait === undefined) return '"retry" becomes "wait", the sum of its delays.';
   const onLocked = onLockedText(subject, given.get('onLockFailed'), method);
   if (onLocked === undefined) return 'write "onLockFailed" as "onLocked".';
@@ -143,7 +148,7 @@ function waitOf(subject: Subject, retry: Given | undefined): string | undefined 
     delays.length > 5
       ? `${String(retries)} delays from ${String(first)} ms`
       : `${delays.join(' + ')} ms`;
-  return `${String(sum)} /* ${sumText}${retry === undefined ? ', the default retries of LocksPlugin' : ''} */`;
+  return `${String(waitMs(sum))} /* ${sumText}${retry === undefined ? ', the default retries of LocksPlugin' : ''} */`;
 }
 
 /** Empty for the default. */

@@ -4,7 +4,7 @@ import { planLock } from './redlock-locks.js';
 import { waitOf, type Retries } from './redlock-settings.js';
 import { callOn, type ServiceCall } from './service-calls.js';
 import type { Subject } from './subject.js';
-import { numberIn, optionsText, SHORTEST_MS } from './values.js';
+import { isTooShort, optionsText } from './values.js';
 
 /** What a call of redlock becomes. */
 export interface CallPlan {
@@ -57,7 +57,10 @@ function planSignal(
 ): { readonly gone: readonly ts.Node[]; rewrite(place: ts.Node): void } | undefined {
   const { ts, source } = subject;
   const [parameter, another] = routine.parameters;
-  if (another !== undefined) return undefined;
+  const readsArguments =
+    ts.isFunctionExpression(routine) &&
+    subject.namesWithin(routine.body).some(({ text }) => text === 'arguments');
+  if (another !== undefined || readsArguments) return undefined;
   if (parameter === undefined) return { gone: [], rewrite: () => undefined };
   const { name, initializer, dotDotDotToken } = parameter;
   if (!ts.isIdentifier(name) || initializer !== undefined || dotDotDotToken !== undefined)
@@ -129,9 +132,7 @@ function lockingOf(
   if (call.arguments.some((it) => subject.ts.isSpreadElement(it))) return undefined;
   const wait = waitOf(subject, given.settings, given.retries);
   const key = keyText(subject, resources);
-  const ttlMs = numberIn(subject, duration);
-  if (wait === undefined || key === undefined || (ttlMs !== undefined && ttlMs < SHORTEST_MS))
-    return undefined;
+  if (wait === undefined || key === undefined || isTooShort(subject, duration)) return undefined;
   return (service, method, options) => {
     const { expression: owner, name } = call.expression;
     const text = optionsText({ ttl: subject.textOf(duration), wait, ...options });

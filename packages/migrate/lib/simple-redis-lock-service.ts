@@ -61,7 +61,9 @@ function rewriteClass(
   const known = new Set(sections.flatMap(({ mentions: own }) => own));
   const methods = new Set(sections.map(({ method }) => method));
   const isCertain =
-    mentions.every((mention) => known.has(mention)) && methods.size === sections.length;
+    mentions.every((mention) => known.has(mention)) &&
+    methods.size === sections.length &&
+    sections.every((section) => optionsOf(subject, section) !== undefined);
   if (!isCertain || !imports.canWant('LockService')) return false;
   subject.rewriteNode(use, 'LockService');
   imports.want('LockService');
@@ -80,13 +82,15 @@ const isOnlyProperty = (
   return all.every((node) => node === parameter.name || own.has(node));
 };
 
+function optionsOf(subject: Subject, { call }: LockedSection): string | undefined {
+  const [, expire, interval, times] = call.arguments;
+  return timesText(subject, [expire, interval, times]);
+}
+
 function rewriteSection(subject: Subject, section: LockedSection): void {
   const { lock, isInside, block, unlock, key } = section;
-  const { expression, arguments: given } = section.call;
-  const [, expire, interval, times] = given;
-  const service = subject.textOf(expression.expression);
-  const options = timesText(subject, [expire, interval, times]);
-  const text = `const lock = await ${service}.acquire(${key}, ${options});`;
+  const service = subject.textOf(section.call.expression.expression);
+  const text = `const lock = await ${service}.acquire(${key}, ${String(optionsOf(subject, section))});`;
   if (isInside) {
     const { source, eol } = subject;
     const start = subject.startOf(block);

@@ -1,6 +1,6 @@
 import type ts from 'typescript';
 import type { Subject } from './subject.js';
-import { optionsText, waitText } from './values.js';
+import { isTooShort, optionsText, waitText } from './values.js';
 
 /** The defaults of nestjs-simple-redis-lock. */
 const RETRY_INTERVAL_MS = 100;
@@ -8,11 +8,12 @@ const MAX_RETRY_TIMES = 600;
 
 type Time = ts.Expression | undefined;
 
-/** Our options for the three numbers that both `@RedisLock` and `lock()` take. */
+/** Our options for the three numbers that both `@RedisLock` and `lock()` take; `undefined` where ours would be refused. */
 export function timesText(
   subject: Subject,
   [expire, interval, times]: readonly [expire: Time, interval: Time, times: Time],
-): string {
+): string | undefined {
+  if (isTooShort(subject, expire)) return undefined;
   const isLeftOut = (value: Time): value is undefined =>
     value === undefined || subject.textOf(value) === 'undefined';
   const wait =

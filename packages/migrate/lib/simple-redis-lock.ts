@@ -96,6 +96,10 @@ function rewriteDecorator(subject: Subject, use: ts.Identifier): boolean {
     return false;
   }
   const options = timesText(subject, [expire, interval, times]);
+  if (options === undefined) {
+    subject.mark(call, 'the ttl of @WithLock has at least 50 ms.', HEADING);
+    return false;
+  }
   subject.rewriteNode(call, `WithLock(${text}, ${options})`);
   return true;
 }

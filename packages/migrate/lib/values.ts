@@ -46,6 +46,10 @@ export type Factor = ts.Expression | number;
 /** LockService refuses a shorter ttl, and a shorter wait except 0. */
 export const SHORTEST_MS = 50;
 
+/** Whether it is a number that LockService refuses as a ttl. */
+export const isTooShort = (subject: Subject, expression: ts.Expression | undefined): boolean =>
+  expression !== undefined && (numberIn(subject, expression) ?? SHORTEST_MS) < SHORTEST_MS;
+
 /** How long the retries of another library last: their number by the pause between them. */
 export function waitText(subject: Subject, count: Factor, pause: Factor): string {
   const [known, knownPause] = [count, pause].map((it) =>
@@ -58,7 +62,8 @@ export function waitText(subject: Subject, count: Factor, pause: Factor): string
   return `${factorText(subject, count)} * ${factorText(subject, pause)}`;
 }
 
-const waitMs = (ms: number): number => (ms === 0 ? 0 : Math.max(SHORTEST_MS, ms));
+/** A shorter wait than the least is made longer. */
+export const waitMs = (ms: number): number => (ms === 0 ? 0 : Math.max(SHORTEST_MS, ms));
 
 function factorText(subject: Subject, factor: Factor): string {
   if (typeof factor === 'number') return String(factor);

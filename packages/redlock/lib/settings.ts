@@ -25,9 +25,12 @@ const DEFAULTS: Settings = {
   automaticExtensionThreshold: 500,
 };
 
-/** A value that is no number counts as missing. */
-export function settingsFrom(given: Partial<Settings>, defaults: Settings = DEFAULTS): Settings {
-  const numbers = Object.entries(given).filter(([, value]) => typeof value === 'number');
+/** As node-redlock: a value that is no number counts as missing, and so do settings that JavaScript leaves out. */
+export function settingsFrom(
+  given: Partial<Settings> | null | undefined,
+  defaults: Settings = DEFAULTS,
+): Settings {
+  const numbers = Object.entries(given ?? {}).filter(([, value]) => typeof value === 'number');
   return { ...defaults, ...(Object.fromEntries(numbers) as Partial<Settings>) };
 }
 

@@ -24,14 +24,12 @@ export const audit: RunWithRedis = async (context) => {
   const entries = await admin().audit(countIn(options.limit, isJson ? MOST : DEFAULT_LIMIT));
   if (isJson) {
     terminal.write(`${toJson(entries)}\n`);
-    if (entries.length === 0) await noteNobody(context);
-    return EXIT.ok;
+    return entries.length > 0 || (await noteNobody(context)) ? EXIT.ok : EXIT.nothing;
   }
   terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
   if (entries.length === 0) {
     terminal.note('No operator has done anything here.\n');
-    await noteNobody(context);
-    return EXIT.ok;
+    return (await noteNobody(context)) ? EXIT.ok : EXIT.nothing;
   }
   const rows = entries.map(({ at, action, keys, by, reason }) => [
     moment(at),

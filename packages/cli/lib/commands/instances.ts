@@ -29,8 +29,7 @@ export const instances: RunWithRedis = async (context) => {
   const found = wanted.slice(0, limit);
   if (options.json === true) {
     terminal.write(`${toJson(found)}\n`);
-    if (all.length === 0) await noteNobody(context);
-    return EXIT.ok;
+    return all.length > 0 || (await noteNobody(context)) ? EXIT.ok : EXIT.nothing;
   }
   terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
   if (found.length === 0) {
@@ -39,8 +38,7 @@ export const instances: RunWithRedis = async (context) => {
         ? 'No service has described itself here within the last hour.\n'
         : `None of ${counted(all.length, 'service')} is unresponsive.\n`,
     );
-    if (all.length === 0) await noteNobody(context);
-    return EXIT.ok;
+    return all.length > 0 || (await noteNobody(context)) ? EXIT.ok : EXIT.nothing;
   }
   const nowMs = runtime.now().wallMs;
   const rows = found.map((each) => [

@@ -1,3 +1,4 @@
+import { shellWord } from '../../again.js';
 import { printable } from '../../text/printable.js';
 import { counted } from '../../text/who.js';
 import { error, ok, unknown, warning, type Found } from '../finding.js';
@@ -132,7 +133,7 @@ function wrongTypes(
   const more = wrong.length - named.length;
   return [
     error(
-      `Other software uses the prefix ${printable(prefix)}: ${named.join(', ')}${more > 0 ? ` and ${String(more)} more` : ''}. Locks of such keys fail (503).`,
+      `Other software uses the prefix ${shellWord(prefix)}: ${named.join(', ')}${more > 0 ? ` and ${String(more)} more` : ''}. Locks of such keys fail (503).`,
       'Choose another "keyPrefix", or delete these keys.',
     ),
   ];
