@@ -52,7 +52,8 @@ export class LockLifecycle
   async onModuleInit(): Promise<void> {
     const service = this.#service;
     const controllers = this.#discovery.getControllers();
-    const all = [...this.#discovery.getProviders(), ...controllers];
+    const providers = this.#discovery.getProviders();
+    const all = [...providers, ...controllers];
     this.#refuseTwins(
       all.filter(({ token, instance }) => token === this.#token && instance instanceof LockService)
         .length,
@@ -84,7 +85,7 @@ export class LockLifecycle
         );
       }
     }
-    checkLeaders(all, service.name);
+    checkLeaders(providers, controllers).forEach(warn);
     if (Logger.isLevelEnabled('debug'))
       for (const line of new Set(startUpReport(objects, service))) this.#logger.debug(line);
     await service.open();
