@@ -52,7 +52,8 @@ export class LockLifecycle
   async onModuleInit(): Promise<void> {
     const service = this.#service;
     const controllers = this.#discovery.getControllers();
-    const all = [...this.#discovery.getProviders(), ...controllers];
+    const providers = this.#discovery.getProviders();
+    const all = [...providers, ...controllers];
     this.#refuseTwins(
       all.filter(({ token, instance }) => token === this.#token && instance instanceof LockService)
         .length,
@@ -67,7 +68,11 @@ export class LockLifecycle
     const prefixes = this.#prefixes();
     const lockedBy = (instance: object): readonly LockedMethod[] =>
       [...lockedMethodsOf(instance)].filter(({ slot }) => slot.serviceName === service.name);
-    for (const { instance } of objects)
+    // Filters of `@UseFilters` are no providers.
+    const enhancers = [...new Set(all.map(({ host }) => host))].flatMap((host) =>
+      [...(host?.injectables.values() ?? [])].filter(hasObject),
+    );
+    for (const { instance } of [...objects, ...enhancers])
       for (const locked of lockedBy(instance)) refuseUnfit(instance, locked);
     bindFeatures(objects);
     for (const { instance } of objects) {
@@ -84,7 +89,7 @@ export class LockLifecycle
         );
       }
     }
-    checkLeaders(all, service.name);
+    checkLeaders(providers, controllers).forEach(warn);
     if (Logger.isLevelEnabled('debug'))
       for (const line of new Set(startUpReport(objects, service))) this.#logger.debug(line);
     await service.open();
@@ -156,5 +161,7 @@ export class LockLifecycle
 }
 
 /** Nest creates some for each request only. */
-const hasObject = (wrapper: { readonly instance: unknown }): wrapper is Provided =>
+const hasObject = <Wrapper extends { readonly instance: unknown }>(
+  wrapper: Wrapper,
+): wrapper is Wrapper & { readonly instance: object } =>
   typeof wrapper.instance === 'object' && wrapper.instance !== null;

@@ -72,7 +72,7 @@ export interface HoldEnd {
 
 /**
  * Publishes the life of locks: events to listeners and channels, traces to channels. Where there are no subscribers, it does
- * nothing. A listener that throws is logged and disturbs neither locks nor other listeners.
+ * nothing. A listener that throws or rejects is logged and disturbs neither locks nor other listeners.
  */
 export class Recorder {
   readonly #log: Log;
@@ -96,9 +96,7 @@ export class Recorder {
       throw new LockConfigurationError(`There is no event "${name}". The events are ${names}.`);
     }
     // A function of its own for each call, so that the same listener can be added twice and removed once.
-    const entry: LockEventListener<Name> = (event) => {
-      listener(event);
-    };
+    const entry: LockEventListener<Name> = (event) => listener(event);
     const listeners = this.#listeners[name] as Set<LockEventListener<Name>>;
     listeners.add(entry);
     return () => {
@@ -123,12 +121,14 @@ export class Recorder {
     if (!this.isHeard(name)) return;
     const all: object = { ...this.#signature, ...of.subject, ...facts };
     const event = all as LockEvents[Name];
-    const listeners: Set<LockEventListener<Name>> = this.#listeners[name];
+    // An async listener returns a promise, whatever its type says.
+    const listeners: Set<(event: LockEvents[Name]) => unknown> = this.#listeners[name];
     for (const listener of listeners) {
       try {
-        listener(event);
+        const returned = listener(event);
+        if (returned instanceof Promise) returned.catch(this.#failed(name));
       } catch (error) {
-        this.#log.error(`A listener of the "${name}" event threw`, error);
+        this.#failed(name)(error);
       }
     }
     if (EVENTS[name].hasSubscribers) EVENTS[name].publish(event);
@@ -136,6 +136,12 @@ export class Recorder {
     if (former?.hasSubscribers !== true) return;
     warnOfFormerName(`The channel ${String(former.name)}`, channelNameOf(name));
     former.publish(event);
+  }
+
+  #failed(name: CurrentEventName): (error: unknown) => void {
+    return (error) => {
+      this.#log.error(`A listener of the "${name}" event threw`, error);
+    };
   }
 
   /** Whether there are subscribers to calls for locks, or to how long they are held. */

@@ -181,6 +181,47 @@ describe('a job with @CronLock', () => {
     expect(await other.tryAcquire('hangs')).not.toBeNull();
   });
 
+  it('overlaps its next runs if it takes longer than the time between them, unless it takes a second lock', async () => {
+    const clock = new VirtualRuntime();
+    const locks = new LockService({ store: 'memory' }, { runtime: clock });
+    let [running, most] = [0, 0];
+    const work = async (): Promise<void> => {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise<void>((resolve) => {
+        clock.setTimer(resolve, 5_000);
+      });
+      running -= 1;
+    };
+    class Jobs {
+      @Cron('*/2 * * * * *')
+      @CronLock('long')
+      async long(): Promise<void> {
+        await work();
+      }
+
+      @Cron('*/2 * * * * *')
+      @CronLock('apart')
+      async apart(): Promise<void> {
+        await locks.tryRun('apart', work);
+      }
+    }
+    const jobs = locks.bind(new Jobs());
+    const mostOf = async (run: () => Promise<void>): Promise<number> => {
+      most = 0;
+      const runs = [];
+      for (let fired = 0; fired < 5; fired += 1) {
+        runs.push(run());
+        await clock.advance(2_000);
+      }
+      await clock.advance(5_000);
+      await Promise.all(runs);
+      return most;
+    };
+    expect(await mostOf(() => jobs.long())).toBe(3);
+    expect(await mostOf(() => jobs.apart())).toBe(1);
+  });
+
   it.each([
     ['each second', '* * * * * *', MINUTE_MS, MINUTE_MS],
     ['each 5 minutes', '*/5 * * * *', 5 * MINUTE_MS, 5 * MINUTE_MS],

@@ -1,5 +1,14 @@
 import { OnQueueEvent, OnWorkerEvent } from '@nestjs/bullmq';
-import { Controller, Inject, type INestMicroservice } from '@nestjs/common';
+import {
+  Catch,
+  Controller,
+  Inject,
+  UseFilters,
+  type INestMicroservice,
+  type ModuleMetadata,
+} from '@nestjs/common';
+import { APP_FILTER } from '@nestjs/core';
+import { OnEvent } from '@nestjs/event-emitter';
 import {
   ClientProxyFactory,
   EventPattern,
@@ -157,6 +166,35 @@ describe('a lock on a method that Nest calls without looking what becomes of it'
     }
   }
 
+  class EventListeners {
+    @OnEvent('order.paid')
+    @OnEvent('order.sent', { suppressErrors: false })
+    @WithLock('events')
+    async onEvent(): Promise<void> {
+      await Promise.resolve();
+    }
+  }
+
+  @Catch()
+  class Failures {
+    @WithLock('failures')
+    async catch(): Promise<void> {
+      await Promise.resolve();
+    }
+  }
+
+  @UseFilters(Failures)
+  @Controller()
+  class FilteredController {}
+
+  class LoggedListeners {
+    @OnEvent('order.paid')
+    @WithLock('events')
+    async onEvent(): Promise<void> {
+      await Promise.resolve();
+    }
+  }
+
   class Connections {
     @WithLock('clients')
     async handleConnection(): Promise<void> {
@@ -164,26 +202,43 @@ describe('a lock on a method that Nest calls without looking what becomes of it'
     }
   }
 
-  it.each([
-    [OrdersGateway, 'OrdersGateway.handleConnection: Nest calls handleConnection() of a gateway'],
-    [StreamsController, 'StreamsController.chat: Nest calls a method with @GrpcStreamCall()'],
-    [JobListeners, 'JobListeners.onCompleted: Nest calls a method with @OnWorkerEvent()'],
-    [QueueListeners, 'QueueListeners.onCompleted: Nest calls a method with @OnQueueEvent()'],
-  ])('prevents the start: %p', async (type, problem) => {
-    const module = await Test.createTestingModule({
-      imports: [LOCKS],
-      providers: [type],
-    }).compile();
+  const ofFilter = 'Failures.catch: Nest calls catch() of an exception filter';
+
+  it.each<[string, ModuleMetadata]>([
+    [
+      'OrdersGateway.handleConnection: Nest calls handleConnection() of a gateway',
+      { providers: [OrdersGateway] },
+    ],
+    [
+      'StreamsController.chat: Nest calls a method with @GrpcStreamCall()',
+      { providers: [StreamsController] },
+    ],
+    [
+      'JobListeners.onCompleted: Nest calls a method with @OnWorkerEvent()',
+      { providers: [JobListeners] },
+    ],
+    [
+      'QueueListeners.onCompleted: Nest calls a method with @OnQueueEvent()',
+      { providers: [QueueListeners] },
+    ],
+    [
+      'EventListeners.onEvent: Nest calls a method with @OnEvent() and suppressErrors: false',
+      { providers: [EventListeners] },
+    ],
+    [ofFilter, { providers: [{ provide: APP_FILTER, useClass: Failures }] }],
+    [ofFilter, { controllers: [FilteredController] }],
+  ])('prevents the start: %s %#', async (problem, metadata) => {
+    const module = await Test.createTestingModule({ imports: [LOCKS], ...metadata }).compile();
     module.useLogger(false);
     const starting = module.init();
     await expect(starting).rejects.toThrow(LockConfigurationError);
     await expect(starting).rejects.toThrow(problem);
   });
 
-  it('is none where the class is no gateway', async () => {
+  it('is none where the class is no gateway, or the errors of a listener are logged', async () => {
     const module = await Test.createTestingModule({
       imports: [LOCKS],
-      providers: [Connections],
+      providers: [Connections, LoggedListeners],
     }).compile();
     await module.init();
     await module.close();

@@ -1,4 +1,4 @@
-import { Inject, Injectable, Scope } from '@nestjs/common';
+import { Controller, Inject, Injectable, Scope, type ModuleMetadata } from '@nestjs/common';
 import { REQUEST } from '@nestjs/core';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import {
@@ -67,7 +67,7 @@ describe('@Leader', () => {
     expect(methods).toEqual(['Reports.lead']);
   });
 
-  it('is not inherited by an override without it, and is by a class that does not override', async () => {
+  it('is not inherited by an override without it, which is warned of, and is by a class that does not override', async () => {
     @Injectable()
     class Quiet extends Reports {
       override async lead(lead: Lead): Promise<void> {
@@ -76,10 +76,13 @@ describe('@Leader', () => {
     }
     @Injectable()
     class Loud extends Reports {}
-    const { app } = await startApp({
+    const { app, warnings } = await startApp({
       imports: [LockModule.forRoot({ store: 'memory' })],
       providers: [Quiet, Loud],
     });
+    expect(warnings).toEqual([
+      'Quiet.lead overrides Reports.lead, which has @Leader, and is not called. Repeat @Leader there if it is to lead.',
+    ]);
     await eventually(() => app.get(Loud).leads.length === 1);
     app.get(Loud).leads[0]?.stepDown();
     await eventually(() => app.get(Loud).leads.length === 2);
@@ -106,35 +109,110 @@ describe('@Leader', () => {
     expect(await app.get(LockService).inspect('jobs')).toEqual({ held: false });
   });
 
-  it('on a class that depends on the request prevents the start', async () => {
-    @Injectable({ scope: Scope.REQUEST })
-    class OfRequest {
-      constructor(@Inject(REQUEST) readonly request: unknown) {}
-      @Leader('reports')
+  describe('prevents the start', () => {
+    class Mailbox {
+      @Leader('mailbox')
       lead(): void {
         // Never called.
       }
     }
-    const starting = startApp({
-      imports: [LockModule.forRoot({ store: 'memory' })],
-      providers: [OfRequest],
+    @Injectable({ scope: Scope.REQUEST })
+    class OfRequest extends Mailbox {
+      constructor(@Inject(REQUEST) readonly request: unknown) {
+        super();
+      }
+    }
+    @Injectable({ scope: Scope.TRANSIENT })
+    class Transient extends Mailbox {}
+    @Controller()
+    class Mails extends Mailbox {}
+    @Injectable()
+    class Jobs {
+      @Leader('jobs', { instance: 'jbos' })
+      lead(): void {
+        // Never called.
+      }
+    }
+    const make = { provide: Mailbox, useFactory: () => new Mailbox() };
+
+    it.each<[string, ModuleMetadata, string]>([
+      ['that depends on the request', { providers: [OfRequest] }, 'depends on the request'],
+      [
+        'of a factory for each request',
+        { providers: [{ ...make, scope: Scope.REQUEST }] },
+        'depends on the request',
+      ],
+      ['that is transient', { providers: [Transient] }, 'is transient'],
+      [
+        'of a transient factory',
+        { providers: [{ ...make, scope: Scope.TRANSIENT }] },
+        'is transient',
+      ],
+      ['that is a controller', { controllers: [Mails] }, 'is a controller'],
+    ])('on a class %s', async (_which, metadata, problem) => {
+      const starting = startApp({
+        imports: [LockModule.forRoot({ store: 'memory' })],
+        ...metadata,
+      });
+      await expect(starting).rejects.toThrow(LockConfigurationError);
+      await expect(starting).rejects.toThrow(`@Leader on Mailbox.lead: its class ${problem}`);
+      await expect(starting).rejects.toThrow('into a provider of the default scope.');
     });
-    await expect(starting).rejects.toThrow(
-      '@Leader on OfRequest.lead: its class depends on the request',
-    );
+
+    it.each<[string, ModuleMetadata, string]>([
+      [
+        'a service that is misspelt',
+        { imports: [LockModule.forRoot({ store: 'memory' })], providers: [Jobs] },
+        "the LockService of @Leader on Jobs.lead: in a test, import LockTestingModule.forRoot({ name: 'jbos' })",
+      ],
+      [
+        'such a service, on an object of a factory',
+        {
+          imports: [LockModule.forRoot({ store: 'memory' })],
+          providers: [{ provide: 'jobs', useFactory: () => new Jobs() }],
+        },
+        `@Leader on Jobs.lead: its LockService is missing. Import LockModule.forRoot({ name: 'jbos', … }), or correct "instance".`,
+      ],
+      [
+        'a LockModule that is not imported',
+        { providers: [Reports] },
+        'the LockService of @Leader on Reports.lead: in a test, import LockTestingModule.forRoot()',
+      ],
+    ])('for want of %s', async (_what, metadata, problem) => {
+      await expect(startApp(metadata)).rejects.toThrow(problem);
+    });
   });
 
   it.each([
     [() => Leader('reports', { wait: 1 } as never), 'A candidate waits until it is elected'],
     [() => Leader('reports', { onElected: 1 } as never), 'The method is what is called'],
     [() => Leader('reports', { ttl: 1 }), 'Option "ttl" must be a duration'],
-    [() => Leader('{a}'), ''],
+    [() => Leader('{a}'), '@Leader on Reports.lead: The lock key "{a}" contains a brace'],
+    [
+      () => (Leader as () => ReturnType<typeof Leader>)(),
+      "@Leader on Reports.lead needs the name that instances compete for: @Leader('reports').",
+    ],
   ])('refuses what cannot work when the class is defined: %#', (make, problem) => {
     const define = () => {
       const descriptor = { value: () => undefined };
       make()({ constructor: Reports }, 'lead', descriptor);
     };
     expect(define).toThrow(problem);
+  });
+
+  it('is refused without its parentheses', () => {
+    const bare = Leader as unknown as (...args: unknown[]) => unknown;
+    const remedy = "needs parentheses, and a name in them: @Leader('reports').";
+    expect(() => bare(Reports.prototype, 'lead', {})).toThrow(`@Leader on Reports.lead ${remedy}`);
+    expect(() => bare(Reports)).toThrow(`@Leader on Reports ${remedy}`);
+  });
+
+  it('is refused twice on one method', () => {
+    const descriptor = { value: () => undefined };
+    Leader('one')({ constructor: Reports }, 'lead', descriptor);
+    expect(() => {
+      Leader('two')({ constructor: Reports }, 'lead', descriptor);
+    }).toThrow('Reports.lead has @Leader twice. Keep one of them.');
   });
 
   it('refuses what is no method', () => {

@@ -75,4 +75,14 @@ describe('the events of locks', () => {
     expect(heard).toEqual([{ ...CALL.subject, ...FACTS }]);
     expect(logged).toEqual([['A listener of the "refused" event threw', error]]);
   });
+
+  it('disturb nothing when an async listener rejects, which is logged', async () => {
+    const { recorder, logged } = setUp();
+    const error = new Error('mine');
+    const listener = (): unknown => Promise.reject(error);
+    recorder.on('refused', listener);
+    recorder.emit('refused', CALL, FACTS);
+    await Promise.resolve();
+    expect(logged).toEqual([['A listener of the "refused" event threw', error]]);
+  });
 });

@@ -14,6 +14,12 @@ const OF_EMITTERS = [
   ['bullmq:queue_events_metadata', '@OnQueueEvent()'],
 ] as const;
 
+/** The metadata of `@Catch`. */
+const FILTER = '__filterCatchExceptions__';
+
+/** The metadata of `@OnEvent`, in `@nestjs/event-emitter`. */
+const EVENTS = 'EVENT_LISTENER_METADATA';
+
 /**
  * Refuses locks of methods that Nest calls in ways which do not fit:
  * - methods whose result it ignores. A refused lock would be an unhandled rejection, and end the process.
@@ -45,10 +51,19 @@ function ignored(
 ): string | undefined {
   if (OF_GATEWAYS.includes(propertyKey) && isGateway(instance.constructor))
     return `${String(propertyKey)}() of a gateway`;
+  if (propertyKey === 'catch' && Reflect.hasMetadata(FILTER, instance.constructor))
+    return 'catch() of an exception filter';
   const listens = OF_EMITTERS.find(([key]) => noted(key) !== undefined);
   if (listens !== undefined) return `a method with ${listens[1]}`;
+  if ([noted(EVENTS)].flat().some(throwsOn))
+    return 'a method with @OnEvent() and suppressErrors: false';
   return [noted(PATTERN)].flat().some(isOfCall) ? 'a method with @GrpcStreamCall()' : undefined;
 }
+
+/** Whether the errors of the listener are not logged for it. */
+const throwsOn = (event: unknown): boolean =>
+  (event as { readonly options?: { readonly suppressErrors?: unknown } } | undefined)?.options
+    ?.suppressErrors === false;
 
 /** Whether the handler is given the call of gRPC itself. */
 const isOfCall = (pattern: unknown): boolean =>

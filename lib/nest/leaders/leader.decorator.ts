@@ -1,5 +1,6 @@
 import 'reflect-metadata';
-import { LockConfigurationError } from '../../errors.js';
+import { Inject } from '@nestjs/common';
+import { LockConfigurationError, LockKeyError } from '../../errors.js';
 import { checkKey } from '../../key/index.js';
 import type { Lead } from '../../leader/lead.js';
 import { LEAD, LEAD_ELSEWHERE } from '../../leader/lead-options.js';
@@ -7,6 +8,8 @@ import { inPlace } from '../../options/in-place.js';
 import { resolve, type OptionsOf } from '../../options/schema.js';
 import { refuseUnknown, type Kind } from '../../options/unknown-option.js';
 import { SERVICE } from '../methods/method-options.js';
+import { importRemedy, Injected } from '../methods/service-slot.js';
+import { getLockServiceToken } from '../tokens.js';
 
 const LEADER_METHOD = { ...LEAD, ...SERVICE };
 
@@ -52,7 +55,7 @@ type LeaderDecorator = <M extends (lead: Lead) => unknown>(
  * - If the lock is lost, and at the shutdown, `lead.signal` aborts. The next leader is elected when the method has
  *   ended.
  *
- * Elections begin when the application has started. The provider must not be request-scoped.
+ * Elections begin when the application has started. The provider must have the default scope.
  *
  * @param name The name that instances compete for. It is the key of the lock, and the same in all instances.
  * @example
@@ -68,6 +71,7 @@ type LeaderDecorator = <M extends (lead: Lead) => unknown>(
  * ```
  */
 export function Leader(name: string, options: LeaderMethodOptions = {}): LeaderDecorator {
+  refuseBare(name, options);
   return (target, propertyKey, descriptor) => {
     const method: unknown = (descriptor as PropertyDescriptor | undefined)?.value;
     const called = `${target.constructor.name}.${String(propertyKey)}`;
@@ -75,11 +79,46 @@ export function Leader(name: string, options: LeaderMethodOptions = {}): LeaderD
     if (typeof method !== 'function' || typeof target === 'function')
       throw new LockConfigurationError(`${where} can only be applied to instance methods.`);
     refuseUnknown({ ...LEADER_KIND, called: where }, options);
-    inPlace(where, () => {
-      resolve(LEADER_KIND.options, options);
-      checkKey(name);
-    });
+    inPlace(where, () => resolve(LEADER_KIND.options, options));
+    refuseWrongName(where, name);
+    if (ledOf(method) !== undefined)
+      throw new LockConfigurationError(`${called} has @Leader twice. Keep one of them.`);
     const led: Led = { name, options, method: called };
     Reflect.defineMetadata(LED, led, method);
+    const { instance } = options;
+    // Nest starts nothing where this service is missing, and prints the text.
+    const slot = new Injected(Symbol(`the LockService of ${where}: ${importRemedy(instance)}`));
+    slot.install(target, Inject(getLockServiceToken(instance)));
   };
+}
+
+/**
+ * Without its parentheses, the decorator is called with what it decorates: a class, or a prototype and a name.
+ *
+ * @throws LockConfigurationError
+ */
+function refuseBare(first: unknown, second: unknown): void {
+  const member = typeof second === 'string' || typeof second === 'symbol' ? second : undefined;
+  const isPrototype = typeof first === 'object' && first !== null && member !== undefined;
+  if (typeof first !== 'function' && !isPrototype) return;
+  const owner = typeof first === 'function' ? first : first.constructor;
+  const on = member === undefined ? owner.name : `${owner.name}.${String(member)}`;
+  throw new LockConfigurationError(
+    `@Leader on ${on} needs parentheses, and a name in them: @Leader('reports').`,
+  );
+}
+
+/** @throws LockConfigurationError */
+function refuseWrongName(where: string, name: unknown): void {
+  if (typeof name !== 'string')
+    throw new LockConfigurationError(
+      `${where} needs the name that instances compete for: @Leader('reports').`,
+    );
+  try {
+    checkKey(name);
+  } catch (error) {
+    throw error instanceof LockKeyError
+      ? new LockConfigurationError(`${where}: ${error.detail}`)
+      : error;
+  }
 }

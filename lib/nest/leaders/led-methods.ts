@@ -3,45 +3,85 @@ import { LockConfigurationError } from '../../errors.js';
 import type { Lead } from '../../leader/lead.js';
 import type { LockService } from '../lock.service.js';
 import { methodsOf } from '../methods/locked-methods-of.js';
+import { forRootOf } from '../methods/service-slot.js';
+import { getLockServiceToken } from '../tokens.js';
 import { ledOf, type Led } from './leader.decorator.js';
 
 type Provider = ReturnType<DiscoveryService['getProviders']>[number];
 
 interface LedMethod extends Led {
   readonly key: string | symbol;
+  /** The method without `@Leader` that replaces it. */
+  readonly override: string | undefined;
 }
 
-/** The led methods that calls of an object would reach: an override without `@Leader` replaces a led method. */
-function ledMethodsOf({ instance, metatype }: Provider): readonly LedMethod[] {
+/** The led methods of an object: of several that override each other, the one that calls would reach first. */
+function ledMethodsOf(provider: Provider): readonly LedMethod[] {
+  const nearest = new Map<string | symbol, string>();
+  const led = new Map<string | symbol, LedMethod>();
+  for (const { prototype, name: key, method } of methodsOf(prototypeOf(provider))) {
+    const noted = ledOf(method);
+    if (noted !== undefined && !led.has(key))
+      led.set(key, { ...noted, key, override: nearest.get(key) });
+    if (!nearest.has(key)) nearest.set(key, `${prototype.constructor.name}.${String(key)}`);
+  }
+  return [...led.values()];
+}
+
+/** Where Nest makes no object at the start, the class tells: that of a factory is what it is provided as. */
+function prototypeOf({ instance, isFactory, token, metatype }: Provider): object | null {
   const object: unknown = instance;
-  const prototype =
-    typeof object === 'object' && object !== null
-      ? (Object.getPrototypeOf(object) as object | null)
-      : // An arrow function that is a factory has no prototype.
-        ((metatype as { prototype?: object } | null)?.prototype ?? null);
-  const reached = new Map<string | symbol, Led | undefined>();
-  for (const { name, method } of methodsOf(prototype))
-    if (!reached.has(name)) reached.set(name, ledOf(method));
-  return [...reached].flatMap(([key, led]) => (led === undefined ? [] : [{ ...led, key }]));
+  if (typeof object === 'object' && object !== null)
+    return Object.getPrototypeOf(object) as object | null;
+  const type: unknown = isFactory ? token : metatype;
+  // An arrow function that is a factory has no prototype.
+  return typeof type === 'function' ? ((type.prototype as object | undefined) ?? null) : null;
 }
 
 /**
  * Checks the led methods when the application starts.
  *
- * @throws LockConfigurationError for a provider that Nest creates for each request: there is no instance to call
+ * @returns what leads nowhere, and may be meant to
+ * @throws LockConfigurationError where there is no service, or no instance to call
  */
 export function checkLeaders(
   providers: readonly Provider[],
-  serviceName: string | symbol | undefined,
-): void {
-  for (const provider of providers) {
-    for (const { method, options } of ledMethodsOf(provider)) {
-      if (options.instance !== serviceName || provider.isDependencyTreeStatic()) continue;
-      throw new LockConfigurationError(
-        `@Leader on ${method}: its class depends on the request, and a leader is called without one. Move the method into a provider that does not.`,
-      );
+  controllers: readonly Provider[],
+): readonly string[] {
+  const warnings: string[] = [];
+  const tokens = new Set(providers.map(({ token }) => token));
+  for (const provider of [...providers, ...controllers]) {
+    for (const { method, override, options } of ledMethodsOf(provider)) {
+      const where = `@Leader on ${method}`;
+      if (override !== undefined) {
+        warnings.push(
+          `${override} overrides ${method}, which has @Leader, and is not called. Repeat @Leader there if it is to lead.`,
+        );
+        continue;
+      }
+      if (!tokens.has(getLockServiceToken(options.instance)))
+        throw new LockConfigurationError(
+          `${where}: its LockService is missing. Import ${forRootOf(options.instance)}, or correct "instance".`,
+        );
+      const problem = controllers.includes(provider)
+        ? 'its class is a controller'
+        : unfitScopeOf(provider);
+      if (problem !== undefined)
+        throw new LockConfigurationError(
+          `${where}: ${problem}. Move the method into a provider of the default scope.`,
+        );
     }
   }
+  return warnings;
+}
+
+/** The scope of a provider that has no instance for the whole application, in words. */
+function unfitScopeOf(provider: Provider): string | undefined {
+  if (provider.isTransient)
+    return 'its class is transient, so each class that injects it has an object of its own';
+  return provider.isDependencyTreeStatic()
+    ? undefined
+    : 'its class depends on the request, and a leader is called without one';
 }
 
 /** Makes all of them candidates, each object once. */
@@ -49,9 +89,9 @@ export function startLeaders(providers: readonly Provider[], service: LockServic
   const ofObjects = new Map(providers.map((each) => [each.instance as unknown, each]));
   for (const [instance, provider] of ofObjects) {
     if (typeof instance !== 'object' || instance === null) continue;
-    for (const { key, name, method, options } of ledMethodsOf(provider)) {
+    for (const { key, name, method, override, options } of ledMethodsOf(provider)) {
       const { instance: serviceName, ...leadOptions } = options;
-      if (serviceName !== service.name) continue;
+      if (serviceName !== service.name || override !== undefined) continue;
       const onElected = (lead: Lead): unknown =>
         (instance as Record<string | symbol, (lead: Lead) => unknown>)[key]?.(lead);
       service.leadFrom(name, { ...leadOptions, onElected }, { origin: { method } });

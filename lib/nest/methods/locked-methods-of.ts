@@ -38,6 +38,15 @@ export function* lockedMethodsOf(instance: object): Generator<LockedMethod> {
   }
 }
 
+/** What source text takes from the class that is extended: by its name, or by a value, as some compilers do. */
+const OF_SUPER = /\bsuper\s*(?:\.\s*([\p{ID_Continue}$]+)|\[)/gu;
+
+/** Whether a method calls the one that it overrides; where in doubt, it does. */
+function callsSuper(name: string | symbol, method: object): boolean {
+  const source = Function.prototype.toString.call(method);
+  return Array.from(source.matchAll(OF_SUPER), ([, taken = name]) => taken).includes(name);
+}
+
 /** Methods that override a locked one without being locked, and without calling it. */
 export function* unlockedOverrides(
   instance: object,
@@ -49,8 +58,7 @@ export function* unlockedOverrides(
     const locked = lockedMethodOf(method);
     const called = `${prototype.constructor.name}.${String(name)}`;
     if (locked === undefined) {
-      const callsSuper = /\bsuper\b/.test(Function.prototype.toString.call(method));
-      if (!callsSuper && override === undefined) overrides.set(name, called);
+      if (override === undefined && !callsSuper(name, method)) overrides.set(name, called);
     } else {
       if (override !== undefined) yield { override: `${override} overrides ${called}`, locked };
       overrides.delete(name);

@@ -552,6 +552,17 @@ const CASES: Readonly<Record<string, (() => Promise<Outcome>) | ReturnType<typeo
       );
     return alike(made(Scope.REQUEST), made(Scope.TRANSIENT));
   },
+  '`useFactory` or `useValue`, loaded lazily': () => {
+    const loaded = (provider: Provider) => () =>
+      inApp({}, async ({ app }) => {
+        const lazy = { module: class Lazy {}, providers: [provider] };
+        return (await app.get(LazyModuleLoader).load(() => lazy)).get(Orders).pay();
+      });
+    return alike(
+      loaded({ provide: Orders, useValue: new Orders() }),
+      loaded({ provide: Orders, useFactory: () => new Orders() }),
+    );
+  },
   '`useFactory` that returns a list or another object around it': () =>
     inApp({ providers: [{ provide: 'list', useFactory: () => [new Orders()] }] }, async ({ app }) =>
       app.get<[Orders]>('list')[0].pay(),

@@ -106,6 +106,35 @@ describe('an override without @WithLock of a method that has it', () => {
     ]);
   });
 
+  it('is warned of unless it calls that method, whatever else it has of super', async () => {
+    class Noted extends Reports {
+      note(): string {
+        return 'super';
+      }
+    }
+    @Injectable()
+    class Unlocked extends Noted {
+      override async make(): Promise<string> {
+        return Promise.resolve(super.note());
+      }
+    }
+    @Injectable()
+    class ByName extends Noted {
+      override async make(): Promise<string> {
+        return super.make();
+      }
+    }
+    @Injectable()
+    class ByValue extends Noted {
+      override async make(): Promise<string> {
+        const method = 'make';
+        return super[method]();
+      }
+    }
+    const { warnings } = await startApp({ imports, providers: [Unlocked, ByName, ByValue] });
+    expect(warnings).toEqual([expect.stringMatching('Unlocked.make overrides Reports.make')]);
+  });
+
   it('is warned of once where the application has several services', async () => {
     class Jobs extends Reports {
       @WithLock('job', { instance: 'jobs' })
