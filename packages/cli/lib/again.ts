@@ -1,7 +1,7 @@
 import { redact } from 'nestjs-holdfast/tools';
 import type { LocalContext } from './command.js';
 import { programIn } from './program-name.js';
-import { printable } from './text/printable.js';
+import { shellWord } from './text/shell-word.js';
 
 /** The next command, for the same servers and keys, as the user can paste it into a shell. It has no passwords. */
 export function commandAgain(
@@ -15,10 +15,4 @@ export function commandAgain(
     ...(prefix === undefined ? [] : ['--prefix', prefix]),
   ];
   return [programIn(terminal.env), ...[...words, ...place].map(shellWord)].join(' ');
-}
-
-/** Names of keys may come from users of the application: the shell must not read them as commands. */
-export function shellWord(text: string): string {
-  const word = printable(text);
-  return /^[\w:./@=,+-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -1,7 +1,7 @@
-import { shellWord } from './again.js';
 import type { Server } from './doctor/server.js';
 import { optionsOfPlace, type Place } from './place-options.js';
 import type { Target } from './target.js';
+import { shellWord } from './text/shell-word.js';
 
 /** A server may have a hundred million keys. */
 const LONGEST_MS = 2_000;

@@ -1,6 +1,6 @@
 import { redact } from 'nestjs-holdfast/tools';
-import { shellWord } from './again.js';
 import type { Target } from './target.js';
+import { shellWord } from './text/shell-word.js';
 
 /** Where locks may be at a server. */
 export interface Place {

@@ -1,6 +1,6 @@
 import { describe, isRedisUrl, RedisServers, urlsIn } from 'nestjs-holdfast/tools';
-import { shellWord } from './again.js';
 import type { GivenOptions } from './options.js';
+import { shellWord } from './text/shell-word.js';
 import { UsageError } from './usage-error.js';
 
 /** A server that is slow is to be examined, too. */

@@ -1,5 +1,5 @@
-import { shellWord } from '../../again.js';
 import { printable } from '../../text/printable.js';
+import { shellWord } from '../../text/shell-word.js';
 import { counted } from '../../text/who.js';
 import { error, ok, unknown, warning, type Found } from '../finding.js';
 import { isOneSlot } from '../names.js';
