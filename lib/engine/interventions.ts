@@ -20,7 +20,10 @@ export interface InterventionRequest {
 /** The longest TTL of a lock that is released: some of other software have none. */
 const LONGEST_MS = 60_000;
 
-/** @throws LockConfigurationError for a reason or an operator that is empty or too long */
+/** They would forge lines of logs. */
+const CONTROL = /[\p{Cc}\u2028\u2029]/u;
+
+/** @throws LockConfigurationError for a reason or an operator that is empty, too long or not one line */
 export function checkedIntervention({
   reason,
   by = whoWeAre(),
@@ -29,9 +32,9 @@ export function checkedIntervention({
     ['reason', reason, 500],
     ['by', by, 200],
   ] as const)
-    if (typeof text !== 'string' || text.trim() === '' || text.length > most)
+    if (typeof text !== 'string' || text.trim() === '' || text.length > most || CONTROL.test(text))
       throw new LockConfigurationError(
-        `A forced release needs "${name}", a text of 1 to ${String(most)} characters: the holder is notified, and the audit log keeps it. ` +
+        `A forced release needs "${name}", a text of 1 to ${String(most)} characters in one line: the holder is notified, and the audit log keeps it. ` +
           "Write release('order:42', { reason: 'stuck since 3 am' }).",
       );
   return { by, reason };

@@ -33,7 +33,12 @@ export class LockKeyError extends LockError {
 /** A `@WithLock` method was called on an object that has no `LockService`. The method did not run. */
 export class LockNotBoundError extends LockError {
   constructor(problem: string) {
-    super({ code: 'LOCK_NOT_BOUND', clientMessage: problem, detail: problem });
+    super({
+      code: 'LOCK_NOT_BOUND',
+      clientMessage: 'This needs a lock, and the application gives it none.',
+      message: () => problem,
+      detail: problem,
+    });
   }
 }
 

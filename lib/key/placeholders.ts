@@ -127,9 +127,12 @@ export function locate(inside: string, method: Method): Location | Problem {
   );
   if (found !== undefined) {
     if (isHandler && requested !== undefined) return ambiguous(path, requested, found, called);
-    if (others.some(({ index, rest }) => index !== found.index || rest !== found.rest))
+    if (
+      others.some(({ index, rest }) => index !== found.index || rest !== found.rest) ||
+      isShifted(found, sources)
+    )
       return (
-        `has <${inside}>, but another decorator has wrapped ${called}, and "${head}" stands at another position in the ` +
+        `has <${inside}>, but another decorator has wrapped ${called}, and "${head}" may stand at another position in the ` +
         'wrapper. Write the position (<0>) or use a key function.'
       );
     return found.rest && segments.length === 0
@@ -151,6 +154,11 @@ export function locate(inside: string, method: Method): Location | Problem {
     ? `has ${placeholder(path)}, which is a part of the request. Name a property of it: ${requestPath(root, ['id'])}.`
     : notFound(path, method);
 }
+
+/** Whether a wrapper that has no parameter of this name has others before it: `(context, ...rest)`. */
+const isShifted = ({ name, index }: Parameter, [own = []]: Method['sources']): boolean =>
+  !own.some((parameter) => parameter.name === name) &&
+  own.some((parameter) => !parameter.rest && parameter.index <= index);
 
 const argument = (path: KeyPath, { index, rest }: Pick<Parameter, 'index' | 'rest'>): Location =>
   rest

@@ -4,6 +4,8 @@ import { thisMachine } from '../engine/machine.js';
 import type { LockModuleOptions } from '../options/lock-module-options.js';
 import { systemRuntime, type Runtime } from '../time/runtime.js';
 import { bindLockedMethods } from './methods/bind.js';
+import { features, LockFeature } from './methods/lock-feature.js';
+import type { LockFeatureOptions } from './methods/method-options.js';
 import { DefinedLock } from './definitions/defined-lock.js';
 import type { LockDefinition } from './definitions/definition.types.js';
 import { LockError } from '../errors.js';
@@ -35,6 +37,8 @@ export class LockService extends LockEngine {
    * Connects an object that Nest did not create to this service, so that its `@WithLock` methods work. Returns the
    * object.
    *
+   * @param defaults what `LockModule.forFeature` would give its methods. The object belongs to no module, so a factory in a
+   *   module with `forFeature` has to give the same options here.
    * @throws LockConfigurationError for options of these methods that this service cannot fulfil, such as `limit` over
    *   several masters
    * @example
@@ -50,7 +54,8 @@ export class LockService extends LockEngine {
    * const worker = locks.bind(new Worker());
    * ```
    */
-  bind<T extends object>(instance: T): T {
+  bind<T extends object>(instance: T, defaults?: LockFeatureOptions): T {
+    if (defaults !== undefined) features.set(instance, new LockFeature(defaults, 'bind()'));
     bindLockedMethods(instance, this);
     return instance;
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Interventions } from '../../lib/engine/interventions.js';
+import { checkedIntervention, Interventions } from '../../lib/engine/interventions.js';
 import type { Presence } from '../../lib/engine/presence.js';
 import type { AdminStore, FoundHolder } from '../../lib/store/admin-store.js';
 import type { LockStore, ReleaseOutcome } from '../../lib/store/lock-store.js';
@@ -63,5 +63,15 @@ describe('the end of leases by an operator', () => {
     await expect(
       interventions([[holderOf(LEASE)], [holderOf(LEASE)]], down).parts.endHoldersOf('key', WHY),
     ).rejects.toMatchObject({ code: 'LOCK_STORE_UNAVAILABLE' });
+  });
+});
+
+describe('who intervenes, and why,', () => {
+  it('is one line each: others would forge lines of a log', () => {
+    expect(checkedIntervention(WHY)).toEqual(WHY);
+    for (const forged of ['', ' ', 'a'.repeat(501), 'eve\nERROR fake', '\u001b[31m', 'a\u2028b']) {
+      expect(() => checkedIntervention({ ...WHY, reason: forged })).toThrow('needs "reason"');
+      expect(() => checkedIntervention({ ...WHY, by: forged })).toThrow('needs "by"');
+    }
   });
 });

@@ -387,11 +387,17 @@ describe('a method that another decorator has wrapped', () => {
 
   it('is refused where the wrapper has the name at another position', () => {
     expect(() => parse('<order>', 'pay', { method: (order: unknown) => order })).toThrow(
-      '"order" stands at another position in the wrapper',
+      '"order" may stand at another position in the wrapper',
     );
     expect(() =>
       parse('<order.0>', 'pay', { method: (_: unknown, ...order: unknown[]) => order }),
-    ).toThrow('"order" stands at another position in the wrapper');
+    ).toThrow('"order" may stand at another position in the wrapper');
+    const shifting = (_context: unknown, ..._rest: unknown[]) => undefined;
+    expect(() => parse('<orderId>', 'pay', { method: shifting })).toThrow(
+      '"orderId" may stand at another position in the wrapper',
+    );
+    const passing = (..._args: unknown[]) => undefined;
+    expect(parse('<orderId>', 'pay', { method: passing }).resolve(['7'], undefined)).toBe('7');
     expect(
       parse('<orderId>', 'pay', { method: (orderId: unknown) => orderId }).resolve(
         ['7'],

@@ -266,6 +266,20 @@ describe('LockModule.forFeature', () => {
     expect(await app.get<Orders>(MADE).pay('7')).toEqual(['shared:7']);
   });
 
+  it('is given by hand to an object that is bound by hand: it belongs to no module', async () => {
+    const { app, locks } = await start();
+    const bound = locks.bind(new Orders(locks), { keyPrefix: 'orders:', ttl: '1m' });
+    expect(await bound.pay('7')).toEqual(['orders:7']);
+    expect(await bound.left('7')).toBeGreaterThan(30_000);
+    const first = await locks.acquire('orders:8');
+    await expect(bound.pay('8')).rejects.toBeInstanceOf(LockNotAcquiredError);
+    await expect(app.get(Orders).pay('8')).rejects.toBeInstanceOf(LockNotAcquiredError);
+    await first.release();
+    expect(() => locks.bind(new Orders(locks), { prefix: 'orders:' } as object)).toThrow(
+      'bind() has no option "prefix"',
+    );
+  });
+
   it.each([
     ['no object', undefined, 'takes its options as an object, received undefined'],
     ['an unknown option', { prefix: 'a' }, 'has no option "prefix"'],

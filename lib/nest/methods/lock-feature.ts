@@ -10,7 +10,7 @@ export const CALLED = 'LockModule.forFeature()';
 
 let count = 0;
 
-/** What `LockModule.forFeature` says. */
+/** What `LockModule.forFeature` says, or who binds an object by hand. */
 export class LockFeature {
   readonly keyPrefix: string;
   /** Nest's `deep-hash` takes dynamic modules for one whose providers read the same: this tells them apart. */
@@ -19,9 +19,9 @@ export class LockFeature {
   readonly options: RunOptions;
 
   /** @throws LockConfigurationError for options that are wrong */
-  constructor(given: LockFeatureOptions) {
-    refuseUnknown({ called: CALLED, options: FEATURE, elsewhere: OTHER_WORDS }, given);
-    inPlace(CALLED, () => resolve(FEATURE, given));
+  constructor(given: LockFeatureOptions, called = CALLED) {
+    refuseUnknown({ called, options: FEATURE, elsewhere: OTHER_WORDS }, given);
+    inPlace(called, () => resolve(FEATURE, given));
     const { keyPrefix = '', ...options } = given;
     this.keyPrefix = keyPrefix;
     this.options = options;
