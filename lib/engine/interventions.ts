@@ -20,7 +20,7 @@ export interface InterventionRequest {
 /** The longest TTL of a lock that is released: some of other software have none. */
 const LONGEST_MS = 60_000;
 
-/** They would forge lines of logs. */
+/** What could forge lines of a log. */
 const CONTROL = /[\p{Cc}\u2028\u2029]/u;
 
 /** @throws LockConfigurationError for a reason or an operator that is empty, too long or not one line */
