@@ -295,7 +295,7 @@ const cases: readonly Case[] = [
   {
     error: new LockNotBoundError('no LockService'),
     body: { ...INTERNAL, code: 'LOCK_NOT_BOUND' },
-    message: 'no LockService',
+    message: 'This needs a lock, and the application gives it none.',
     detail: 'no LockService',
   },
   {

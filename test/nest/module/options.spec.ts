@@ -68,7 +68,7 @@ describe('where the locks are kept', () => {
     [
       'several URLs in one text',
       { redis: 'redis://a,redis://b,redis://c' },
-      `Option "redis" holds several URLs in one text. Give a list of them: text.split(',').`,
+      `Option "redis" holds several URLs in one text. Give a list of them: text.split(/\\s*,\\s*(?=[a-z+]+:\\/\\/)/).`,
     ],
     [
       'a list with something that is no Redis in it',
