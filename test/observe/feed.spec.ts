@@ -64,7 +64,7 @@ describe('what is read of locks', () => {
 
   it('is the number and the age of those that are held, and of those that are waited for', () => {
     const feed = new MetricsFeed(() => () => undefined);
-    stops.push(() => void feed.stop());
+    stops.push(() => feed.stop());
     const hold: HoldContext = { ...subject, fencingToken: 1 };
     const call = (hasWaited: boolean): AcquireContext => ({ ...subject, nested: false, hasWaited });
     const calls = [call(false), ...Array.from({ length: 100 }, () => call(true))];
