@@ -120,6 +120,8 @@ export class CleanUp {
     entry.asking = false;
     if (status === 'released') this.#deps.onRemoved(lease.keys);
     if (status !== 'unavailable') this.#hasAnswered();
+    // A newer request for this token has replaced the entry.
+    if (this.#entries.get(lease.token) !== entry) return status;
     const againMs = this.#askAgainMs(entry, status);
     entry.dueMs = this.#ageOf(entry) + againMs;
     if (entry.dueMs >= lease.ttlMs) this.#entries.delete(lease.token);

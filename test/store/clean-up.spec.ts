@@ -37,6 +37,23 @@ describe('the clean-up', () => {
     expect(clock.timers).toBe(0);
   });
 
+  it('tries again what was asked for last, whatever the reply to an earlier request for that token', async () => {
+    const { clock, store, cleanUp } = setUp();
+    const [kept, removed] = [deferred<ReleaseOutcome>(), deferred<ReleaseOutcome>()];
+    const answers = [kept, removed];
+    store.onRelease = () => answers.shift()?.promise ?? { status: 'released' };
+    const lease = { keys: ['key'], token: 'token', ttlMs: DAY_MS };
+    cleanUp.add(lease, 5_000);
+    cleanUp.add(lease);
+    kept.resolve({ status: 'released' });
+    removed.resolve(OUTAGE);
+    await clock.advance(0);
+    expect(cleanUp.size).toBe(1);
+    await clock.advance(60_000);
+    expect(store.released).toHaveLength(3);
+    expect(cleanUp.size).toBe(0);
+  });
+
   it('of many sends few requests during an outage, with pauses of up to 5 s', async () => {
     const { clock, store, add } = setUp();
     store.onRelease = () => OUTAGE;
