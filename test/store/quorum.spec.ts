@@ -261,6 +261,53 @@ describe('a lease of a quorum', () => {
     );
   });
 
+  /** A majority may lose the key from then on, one node after the other. */
+  const isEverywhere = async (token: string, withinMs: number): Promise<void> => {
+    await eventually(async () => expect(await tokensAt()).toEqual(Array(3).fill(token)), {
+      withinMs,
+    });
+  };
+
+  it('that is not renewed is put back on a node that has restarted without it', async () => {
+    const [first, second] = servers as [RedisServer, RedisServer, RedisServer];
+    const { store } = await open(servers.map(({ url }) => url));
+    const lease = request('key', { ttlMs: 15_000 });
+    const before = performance.now();
+    await store.acquire(lease);
+    await isEverywhere(lease.token, 2_000);
+    await first.restart();
+    await isEverywhere(lease.token, 8_000);
+    await second.restart();
+    expect((await store.acquire(request('key'))).status).toBe('held');
+    const leftMs = 15_000 - (performance.now() - before);
+    expect(Number(await first.command('PTTL', lockKey))).toBeLessThanOrEqual(leftMs + 1_000);
+    await store.release(lease);
+  }, 40_000);
+
+  it.each([
+    ['was away at that moment', 'release'],
+    ['restarts without it later', 'restart'],
+  ])(
+    'that is kept by its release is brought to a node that %s',
+    async (_what, when) => {
+      const [first, , third] = servers as [RedisServer, RedisServer, RedisServer];
+      const { store } = await open(servers.map(({ url }) => url));
+      if (when === 'release') await third.kill();
+      const lease = request('key', { ttlMs: 15_000 });
+      const outcome = await store.acquire(lease);
+      const before = performance.now();
+      await store.release(lease, fencingTokenOf(outcome), 15_000);
+      await sleep(1_000); // longer than the release waits for the node
+      await third.restart();
+      await isEverywhere(lease.token, 8_000);
+      const leftMs = 15_000 - (performance.now() - before);
+      expect(Number(await third.command('PTTL', lockKey))).toBeLessThanOrEqual(leftMs + 1_000);
+      await first.command('FLUSHALL');
+      expect((await store.acquire(request('key'))).status).toBe('held');
+    },
+    40_000,
+  );
+
   it('is not put back by a renewal that the release has overtaken', async () => {
     const [first] = servers as [RedisServer, RedisServer, RedisServer];
     const proxy = await TcpProxy.start(first.port);

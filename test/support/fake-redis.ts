@@ -12,6 +12,7 @@ import { replyError } from '../../lib/store/redis/client/reply-errors.js';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { extendScript } from '../../lib/store/redis/scripts/extend.js';
 import { give, take } from '../../lib/store/redis/scripts/plain.js';
+import { raiseFenceScript } from '../../lib/store/redis/scripts/raise-fence.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
 import type { Script, ScriptCall } from '../../lib/store/redis/scripts/script.js';
 import type { Runtime } from '../../lib/time/runtime.js';
@@ -130,6 +131,7 @@ function grants(runtime: Runtime): Answer {
     if (script === give.sha) return 1;
     if (script === acquireScript.sha) return [1, nowUs, nowUs, 0];
     if (script === releaseScript.sha) return keys;
+    if (script === raiseFenceScript.sha) return Number(keyCount) / 4;
     if (script === extendScript.sha) return [nowUs, ...Array.from({ length: keys }, () => [1])];
     return name === 'del' ? 1 : null;
   };

@@ -44,6 +44,7 @@ export class QuorumAcquire {
       lease: request,
       lastToken: outcome.fencingToken,
       untilMs: sentAt + request.ttlMs,
+      askedAt: sentAt,
       state: 'held',
       isBrought: false,
     };

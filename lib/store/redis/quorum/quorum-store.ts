@@ -65,7 +65,9 @@ export class QuorumStore implements LeaseStore, Pick<LockStore, 'admin'>, Observ
       mergedKey(key, found, voters.length),
     );
     this.#subscriber = new QuorumSubscriber(voters, runtime);
-    this.#standing = new StandingLeases(runtime, options.nodeTimeoutMs);
+    this.#standing = new StandingLeases(runtime, options.nodeTimeoutMs, (standing) => {
+      void this.#bringWhereMissing(standing);
+    });
     this.#acquire = new QuorumAcquire(voters, this.#standing);
   }
 
@@ -89,6 +91,10 @@ export class QuorumStore implements LeaseStore, Pick<LockStore, 'admin'>, Observ
 
   async extend(leases: readonly LeaseRenewal[]): Promise<readonly ExtendOutcome[]> {
     const sentAt = this.#now();
+    for (const { token } of leases) {
+      const standing = this.#standing.held(token);
+      if (standing !== undefined) standing.askedAt = sentAt;
+    }
     const { outcome: outcomes, complete } = await poll(
       this.#voters,
       this.#quorum,
@@ -125,7 +131,7 @@ export class QuorumStore implements LeaseStore, Pick<LockStore, 'admin'>, Observ
   ): void {
     if (outcome === 'lost') this.#standing.end(lease.token);
     // Released meanwhile: nothing may come after that.
-    const standing = this.#standing.get(lease.token);
+    const standing = this.#standing.held(lease.token);
     if (outcome === 'extended' && standing !== undefined) {
       standing.lease = lease;
       standing.untilMs = untilMs;
@@ -143,6 +149,20 @@ export class QuorumStore implements LeaseStore, Pick<LockStore, 'admin'>, Observ
     });
   }
 
+  /**
+   * Does what a renewal would do, without a new end: for a lease that is not renewed, and for keys that stay taken after their release.
+   */
+  async #bringWhereMissing(standing: Standing): Promise<void> {
+    const votes = await Promise.all(this.#voters.map((voter) => voter.has(standing)));
+    const status = extendOutcome(votes, 0, this.#voters)?.status;
+    // An operator may have freed its keys. A lease that is held, its renewal or its release ends.
+    if (status === 'lost' && standing.state === 'kept') this.#standing.end(standing.lease.token);
+    if (status !== 'extended') return;
+    this.#voters.forEach((voter, index) => {
+      if (votes[index]?.status === 'lost') voter.bring(standing);
+    });
+  }
+
   async release(lease: EndingLease, lastToken?: number, keepMs = 0): Promise<ReleaseOutcome> {
     const sentAt = this.#now();
     const standing = this.#standing.end(lease.token);
@@ -156,15 +176,24 @@ export class QuorumStore implements LeaseStore, Pick<LockStore, 'admin'>, Observ
     );
     if (outcome.status === 'unavailable') return outcome;
     const untilMs = sentAt + keepMs;
-    const kept = outcome.status === 'released' && keepMs > 0;
+    const isKept = outcome.status === 'released' && keepMs > 0;
+    const kept: Standing | undefined = isKept
+      ? {
+          lease: { ...lease, ttlMs: keepMs },
+          lastToken: lastToken ?? standing?.lastToken ?? 0,
+          untilMs,
+          askedAt: sentAt,
+          state: 'kept',
+          isBrought: false,
+        }
+      : undefined;
+    if (kept !== undefined) this.#standing.add(kept);
     void complete.then((answers) => {
-      const keptLease = { lease, lastToken: lastToken ?? 0, untilMs, isBrought: false };
-      const standing: Standing = { ...keptLease, state: 'kept' };
       this.#voters.forEach((voter, index) => {
         const status = answers[index]?.status;
         if (status === 'unavailable') voter.remove(lease, Math.max(0, untilMs - this.#now()));
         // One that does not have it would give the key away with the loss of one node more.
-        if (status === 'not-held' && kept) voter.bring(standing);
+        if (status !== 'released' && kept !== undefined) voter.bring(kept);
       });
     });
     return outcome;
@@ -206,6 +235,7 @@ export class QuorumStore implements LeaseStore, Pick<LockStore, 'admin'>, Observ
 
   async close(): Promise<void> {
     OPEN_STORES.delete(this);
+    this.#standing.close();
     await Promise.all(this.#voters.map((voter) => voter.close()));
     this.#subscriber.close();
   }

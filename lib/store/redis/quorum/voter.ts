@@ -1,8 +1,9 @@
 import type { Runtime } from '../../../time/runtime.js';
-import type { LeaseRenewal } from '../../lock-store.js';
+import type { ExtendOutcome, LeaseRenewal } from '../../lock-store.js';
 import type { RedisSource } from '../client/redis-client.js';
 import { RedisStore } from '../node/redis-store.js';
 import type { RedisNodeOptions } from '../node/server.js';
+import { raiseFenceScript } from '../scripts/raise-fence.js';
 import type { Standing } from './standing-leases.js';
 
 /** A lease that a voter lacks is brought to it after so long, and again; the last pause repeats for as long as it stands. */
@@ -38,6 +39,19 @@ export class Voter extends RedisStore {
 
   override situation(): string {
     return this.#quorum.situation();
+  }
+
+  /**
+   * Whether it has a lease, as a renewal would say. It only raises the fence: a renewal may be on its way, and must not be overtaken by
+   * one that gives the lease less time.
+   */
+  async has({ lease, lastToken }: Standing): Promise<ExtendOutcome> {
+    const { keys, token, ttlMs } = lease;
+    const call = { keys, token, ttlMs, fencingToken: lastToken };
+    const answer = await this.ask(raiseFenceScript, call);
+    if (answer.status === 'unavailable') return answer;
+    const isThere = answer.status === 'raised';
+    return isThere ? { status: 'extended' } : { status: 'lost', reason: 'released-elsewhere' };
   }
 
   /** Brings a lease until the server has it or the lease is over. A server that is away gets it by a renewal when it is back. */
