@@ -2,7 +2,7 @@ import type { PlantedBug } from './planted-bug.js';
 
 const LEADERSHIP = 'lib/leader/leadership.ts';
 const END =
-  'It waits until the promise of the work settles, and then releases the leadership. The work of two terms therefore does not overlap, unless the leadership was lost.';
+  'It waits until the promise of the work settles, and then releases the leadership. So the work of two terms overlaps only if the leadership was lost.';
 const TOLD = 'Holdfast calls `onLost` with the reason, once for each call of `onElected`.';
 const ROTATES =
   'After this time, the leader steps down if other instances wait, so that each of them leads in turn.';

@@ -1,7 +1,7 @@
 import type { PlantedBug } from './planted-bug.js';
 
 const EXCLUSION = 'A key has at most one holder at a time';
-const FIFO = 'get the lock in the order in which they came, over all processes';
+const FIFO = 'get the lock in the order in which they came, one waiting caller of each at a time';
 const EARLIER = 'A call that waits for several keys holds some of them only briefly.';
 const NO_NEED =
   'The line itself can be lost (`FLUSHALL`, eviction, `DEL` of its key in Redis). A caller in that line then waits for at most 5 s although the key is free.';

@@ -2,7 +2,7 @@ import type { PlantedBug } from './planted-bug.js';
 
 const GROWS = 'A later grant of a key has a larger token';
 const LEASE = 'lib/lease/lease.ts';
-const FIFO = 'get the lock in the order in which they came, over all processes';
+const FIFO = 'get the lock in the order in which they came, one waiting caller of each at a time';
 
 /** The scripts of the plain case, the calls that many requests share, and what relies on them. */
 export const PLAIN_CASE: readonly PlantedBug[] = [
