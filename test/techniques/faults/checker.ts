@@ -60,10 +60,11 @@ const FORGETS: ReadonlySet<string> = new Set(['node-killed', 'node-restarted']);
 
 /**
  * What may be on a server when everybody has gone: the last fencing token of a key, and what has become of work, for a while, and the
- * guard's own key. Who is killed while it waits for several keys leaves their names, for 15 s.
+ * guard's own key. Who is killed while it waits leaves its place in line, and the names of several keys, for 15 s after the lease.
  */
 function mayStay({ name, ttlMs }: LeftKey, { killed }: Fates): boolean {
-  if (/queue\}?:holdfast:/.test(name)) return killed.size > 0 && ttlMs >= 0 && ttlMs <= 15_000;
+  if (/queue(\}?:holdfast:|\}?$)/.test(name))
+    return killed.size > 0 && ttlMs >= 0 && ttlMs <= 20_000;
   return (/(fence|once)\}?$/.test(name) && ttlMs >= 0) || (name.includes('epoch') && ttlMs === -1);
 }
 
