@@ -34,7 +34,8 @@ export function checkedIntervention({
   ] as const)
     if (typeof text !== 'string' || text.trim() === '' || text.length > most || CONTROL.test(text))
       throw new LockConfigurationError(
-        `A forced release needs "${name}", a text of 1 to ${String(most)} characters in one line: the holder is notified, and the audit log keeps it. ` +
+        `A forced release needs "${name}", a text of 1 to ${String(most)} characters in one line: ` +
+          'the holder is notified, and the audit log keeps it. ' +
           "Write release('order:42', { reason: 'stuck since 3 am' }).",
       );
   return { by, reason };

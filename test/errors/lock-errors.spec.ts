@@ -259,7 +259,7 @@ describe('a lock error', () => {
   });
 });
 
-/** What happened to "the lock", and to the lock that the error is told the name of. */
+/** What each error says of a lock, by what it calls that lock. */
 const MESSAGES: readonly (readonly [LockError, (lock: string) => string])[] = [
   ...LOSS_SENTENCES.map(
     ([reason, happened]) =>

@@ -105,7 +105,7 @@ describe('what messages call a lock whose key was made by lockKey', () => {
     expect(nameOfKeys(['unnamed:42', 'unnamed:43'])).toBeUndefined();
   });
 
-  it('is remembered for at least the last thousand keys, and not for ever', () => {
+  it('is remembered for at least the last thousand keys, and then forgotten', () => {
     const key = lockKey`kept:${42}`;
     taggedMany(999, 'others');
     expect(nameOfKeys(key)).toBe('kept:…');

@@ -45,7 +45,7 @@ const token = (mode: HoldMode = 'exclusive'): string => newOwnerToken(systemRunt
 
 const alive = (owner: string): string => `${owner} 1000 ear`;
 const dead = (owner = token(), channel = 'nobody'): string => `${owner} 1000 ${channel}`;
-/** As many dead processes as are told of one change. */
+/** As many dead processes as are notified of one change. */
 const manyDead = (): string[] => ['x', 'y', 'z'].map((channel) => dead(token(), channel));
 
 async function standAt({ queue }: typeof A, ...members: readonly string[]): Promise<void> {
@@ -133,7 +133,7 @@ describe('those in line whose processes are alive', () => {
     return Number(message.split(' ')[1]);
   }
 
-  it('are told when the release of one reader leaves others that end sooner; the fence stays', async () => {
+  it('are notified when the release of one reader leaves others that end sooner; the fence stays', async () => {
     const [long, short] = [token('shared'), token('shared')];
     const [, , phase] = await acquire(long, { ttlMs: 60_000 });
     await acquire(short, { ttlMs: 30_000 });
@@ -143,7 +143,7 @@ describe('those in line whose processes are alive', () => {
     expect(await redis.get(A.fence)).toBe(String(phase));
   });
 
-  it('are told when a renewal ends sooner than the reader did before', async () => {
+  it('are notified when a renewal ends sooner than the reader did before', async () => {
     const reader = token('shared');
     const [, , phase = 0] = (await acquire(reader, { ttlMs: 60_000 })) as number[];
     await standAt(A, ...manyDead(), alive(token()));

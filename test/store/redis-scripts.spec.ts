@@ -481,9 +481,9 @@ describe('fencing tokens', () => {
     ['none', undefined, '0'],
     ['the smallest', '0', '0'],
     ['the largest', '9000000000000000', '9000000000000000'],
-  ])('are told of a key that is free: %s', async (_, stored, told) => {
+  ])('are in the reply to the renewal of a free key: %s', async (_, stored, returned) => {
     if (stored !== undefined) await redis.set('{lock:a}:fence', stored);
-    expect(await extend('mine', 'a', 1)).toEqual([expect.any(Number), [0, told]]);
+    expect(await extend('mine', 'a', 1)).toEqual([expect.any(Number), [0, returned]]);
     expect(await acquire('mine', 'a')).toMatchObject({ 0: 1 });
   });
 

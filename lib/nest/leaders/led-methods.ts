@@ -28,7 +28,7 @@ function ledMethodsOf(provider: Provider): readonly LedMethod[] {
   return [...led.values()];
 }
 
-/** Where Nest makes no object at the start, the class tells: that of a factory is what it is provided as. */
+/** The prototype of the object, or of the class where Nest makes no object at the start. A factory is provided as its class. */
 function prototypeOf({ instance, isFactory, token, metatype }: Provider): object | null {
   const object: unknown = instance;
   if (typeof object === 'object' && object !== null)

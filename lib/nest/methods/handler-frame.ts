@@ -78,10 +78,6 @@ export class HandlerFrame {
     return !this.#over;
   }
 
-  get #isLost(): boolean {
-    return this.#section?.lock.signal.aborted === true;
-  }
-
   /** Acquires the lock, unless it is held already. */
   acquire(invocation: Invocation = { self: undefined, args: [], ...this.common }): Promise<Scope> {
     this.#scope ??= this.#acquire(invocation);
@@ -121,7 +117,8 @@ export class HandlerFrame {
     const { context, locked } = this.call;
     const answer = { value, args: this.#args, propertyKey: locked.propertyKey };
     const response = this.transport.openResponse(context, answer);
-    if (this.#running > 0 || (response !== undefined && !this.#isLost)) this.leave(response);
+    const isLost = this.#section?.lock.signal.aborted === true;
+    if (this.#running > 0 || (response !== undefined && !isLost)) this.leave(response);
     else await (await this.#end())?.finish();
   }
 

@@ -1,7 +1,7 @@
 import { LockStoreUnavailableError, redact } from 'nestjs-holdfast/tools';
 import type { Context } from './command.js';
 import { EXIT, type ExitCode } from './exit-codes.js';
-import { nobodyLines, noteNobody } from './nothing.js';
+import { exitOf, nobodyLines, noteNobody } from './nothing.js';
 import type { Size } from './terminal.js';
 import { printable, toJson } from './text/printable.js';
 import { fitted } from './text/width.js';
@@ -40,7 +40,7 @@ export async function live(context: Context, look: () => Promise<Look>): Promise
       terminal.note(`${context.ink.dim(`Redis at ${context.target.shown}`)}\n`);
     const only = await look();
     print(context, only);
-    return !only.isEmpty || (await noteNobody(context)) ? EXIT.ok : EXIT.nothing;
+    return exitOf(context, !only.isEmpty);
   }
   const pacer = new Pacer(context, intervalMs);
   try {

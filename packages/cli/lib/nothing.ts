@@ -1,5 +1,6 @@
 import type { Context } from './command.js';
 import { elsewhere, placesElsewhere } from './elsewhere.js';
+import { EXIT, type ExitCode } from './exit-codes.js';
 import { withServers } from './servers.js';
 import { isInUse } from './text/description.js';
 import { printable } from './text/printable.js';
@@ -26,6 +27,15 @@ export async function noteNobody(
   if (text === undefined) return true;
   terminal.note(`${ink.yellow(text)}\n${remedy === undefined ? '' : `${remedy}\n`}`);
   return false;
+}
+
+/** The exit code of a command that lists. One that has found nothing notes whether a service reports here. */
+export async function exitOf(
+  context: Context,
+  hasFound: boolean,
+  keys?: 'no keys' | 'keys',
+): Promise<ExitCode> {
+  return hasFound || (await noteNobody(context, keys)) ? EXIT.ok : EXIT.nothing;
 }
 
 /** For a command that knows nothing of its key, which may have been given with the prefix. */

@@ -313,6 +313,21 @@ describe('the checker', () => {
     ]);
   });
 
+  it('lets the place of a killed process stay until its line ends', () => {
+    const plan = { ...PLAN, steps: [KILLED, CLIENT_KILLED] };
+    const killed: readonly HistoryEvent[] = [
+      { type: 'fault', step: 1, client: 's', at: 20 },
+      { type: 'healed', step: 1, at: 420 },
+    ];
+    const lasting = (ttlMs: number) => ({
+      plan,
+      left: [{ node: 0, name: '{lock:k}:queue', ttlMs }],
+    });
+    expect(violationsOf(killed, lasting(20_000))).toEqual([]);
+    expect(violationsOf(killed, lasting(20_001))).toHaveLength(1);
+    expect(violationsOf(killed, lasting(-1))).toHaveLength(1);
+  });
+
   it('lets fencing tokens stay for a while, and the key of the guard for good', () => {
     const left = [
       { node: 0, name: '{lock:k}:fence', ttlMs: 100 },

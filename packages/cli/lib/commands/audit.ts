@@ -1,6 +1,6 @@
 import type { RunWithRedis } from '../command.js';
 import { EXIT } from '../exit-codes.js';
-import { noteNobody } from '../nothing.js';
+import { exitOf } from '../nothing.js';
 import { printable, toJson } from '../text/printable.js';
 import { tableLines, type Column } from '../text/table.js';
 import { moment } from '../text/times.js';
@@ -24,12 +24,12 @@ export const audit: RunWithRedis = async (context) => {
   const entries = await admin().audit(countIn(options.limit, isJson ? MOST : DEFAULT_LIMIT));
   if (isJson) {
     terminal.write(`${toJson(entries)}\n`);
-    return entries.length > 0 || (await noteNobody(context)) ? EXIT.ok : EXIT.nothing;
+    return exitOf(context, entries.length > 0);
   }
   terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
   if (entries.length === 0) {
     terminal.note('No operator has done anything here.\n');
-    return (await noteNobody(context)) ? EXIT.ok : EXIT.nothing;
+    return exitOf(context, false);
   }
   const rows = entries.map(({ at, action, keys, by, reason }) => [
     moment(at),

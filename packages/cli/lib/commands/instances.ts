@@ -1,6 +1,6 @@
 import type { RunWithRedis } from '../command.js';
 import { EXIT } from '../exit-codes.js';
-import { noteNobody } from '../nothing.js';
+import { exitOf } from '../nothing.js';
 import { printable, toJson } from '../text/printable.js';
 import { tableLines, type Column } from '../text/table.js';
 import { lasting, moment } from '../text/times.js';
@@ -29,7 +29,7 @@ export const instances: RunWithRedis = async (context) => {
   const found = wanted.slice(0, limit);
   if (options.json === true) {
     terminal.write(`${toJson(found)}\n`);
-    return all.length > 0 || (await noteNobody(context)) ? EXIT.ok : EXIT.nothing;
+    return exitOf(context, all.length > 0);
   }
   terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
   if (found.length === 0) {
@@ -38,7 +38,7 @@ export const instances: RunWithRedis = async (context) => {
         ? 'No service has described itself here within the last hour.\n'
         : `None of ${counted(all.length, 'service')} is unresponsive.\n`,
     );
-    return all.length > 0 || (await noteNobody(context)) ? EXIT.ok : EXIT.nothing;
+    return exitOf(context, all.length > 0);
   }
   const nowMs = runtime.now().wallMs;
   const rows = found.map((each) => [

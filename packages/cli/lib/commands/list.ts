@@ -1,7 +1,6 @@
 import type { LockSummary } from 'nestjs-holdfast/admin';
 import type { Context, RunWithRedis } from '../command.js';
-import { EXIT } from '../exit-codes.js';
-import { noteNobody } from '../nothing.js';
+import { exitOf } from '../nothing.js';
 import type { GivenOptions } from '../options.js';
 import type { Order } from '../order.js';
 import { hasUnresponsiveHolder, lockLines } from '../text/lock-table.js';
@@ -13,9 +12,7 @@ import { countIn, orderIn } from '../values.js';
 export const list: RunWithRedis = async (context) => {
   const isListed = context.options.json === true && context.options.sort === undefined;
   const seen = await (isListed ? printAll(context) : printSorted(context));
-  if (seen > 0) return EXIT.ok;
-  const keys = context.word === '' ? 'no keys' : 'keys';
-  return (await noteNobody(context, keys)) ? EXIT.ok : EXIT.nothing;
+  return exitOf(context, seen > 0, context.word === '' ? 'no keys' : 'keys');
 };
 
 /** The keys that come first, and how many there are. */
