@@ -122,9 +122,14 @@ export class CleanUp {
     if (status !== 'unavailable') this.#hasAnswered();
     const againMs = this.#askAgainMs(entry, status);
     entry.dueMs = this.#ageOf(entry) + againMs;
-    if (entry.dueMs >= lease.ttlMs) this.#entries.delete(lease.token);
-    else this.#plan(againMs);
+    if (entry.dueMs < lease.ttlMs) this.#plan(againMs);
+    // A second request to remove the token has an entry of its own.
+    else if (this.#isLatest(entry)) this.#entries.delete(lease.token);
     return status;
+  }
+
+  #isLatest(entry: Entry): boolean {
+    return this.#entries.get(entry.lease.token) === entry;
   }
 
   #askAgainMs(entry: Entry, status: ReleaseOutcome['status']): number {
@@ -186,7 +191,10 @@ export class CleanUp {
         if ((await this.#ask(entry)) === 'unavailable') {
           complete = false;
           // To the end: one that always fails must not keep the others from their turn.
-          if (this.#entries.delete(entry.lease.token)) this.#entries.set(entry.lease.token, entry);
+          if (this.#isLatest(entry)) {
+            this.#entries.delete(entry.lease.token);
+            this.#entries.set(entry.lease.token, entry);
+          }
         }
         if (!complete || this.#state !== state) return;
       }
