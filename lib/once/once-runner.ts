@@ -46,6 +46,10 @@ export class OnceRunner {
   readonly #warn: (message: string) => void;
   /** The attempts that have not ended. */
   readonly #records = new BriefMap<AttemptRecord, true>();
+  /** The attempts that have begun, by their keys. The later one of two with the same key has the lease. */
+  readonly #begun = new BriefMap<string, AttemptRecord>();
+  /** Ends the look at renewals. */
+  #ignore: (() => void) | undefined;
   readonly #attempts = new WeakMap<Section, OnceAttempt>();
   readonly #pending = new PendingTasks();
   readonly #closing = new AbortController();
@@ -157,7 +161,7 @@ export class OnceRunner {
         this.#report(section.lock, { phase: 'refused', attempt, outcome });
         return exhausted(begun);
       }
-      record.keepAlive(begun.attempt);
+      this.#keepAlive(record, begun.attempt);
       return await this.#perform(section, record, begun.attempt, work);
     } finally {
       this.#leave(record);
@@ -282,9 +286,21 @@ export class OnceRunner {
     this.#foundation.recorder.emit('onceAttempt', lock.lease, progress);
   }
 
+  #keepAlive(record: AttemptRecord, attempt: number): void {
+    record.keepAlive(attempt);
+    this.#begun.set(record.key, record);
+    this.#ignore ??= this.#foundation.recorder.on('renewed', ({ keys: [key = ''] }) => {
+      this.#begun.get(key)?.renewed();
+    });
+  }
+
   #leave(record: AttemptRecord): void {
     record.leave();
     this.#records.delete(record);
+    if (this.#begun.get(record.key) === record) this.#begun.delete(record.key);
+    if (this.#begun.size > 0) return;
+    this.#ignore?.();
+    this.#ignore = undefined;
   }
 }
 

@@ -124,9 +124,14 @@ export class CleanUp {
     if (this.#entries.get(lease.token) !== entry) return status;
     const againMs = this.#askAgainMs(entry, status);
     entry.dueMs = this.#ageOf(entry) + againMs;
-    if (entry.dueMs >= lease.ttlMs) this.#entries.delete(lease.token);
-    else this.#plan(againMs);
+    if (entry.dueMs < lease.ttlMs) this.#plan(againMs);
+    // A second request to remove the token has an entry of its own.
+    else if (this.#isLatest(entry)) this.#entries.delete(lease.token);
     return status;
+  }
+
+  #isLatest(entry: Entry): boolean {
+    return this.#entries.get(entry.lease.token) === entry;
   }
 
   #askAgainMs(entry: Entry, status: ReleaseOutcome['status']): number {
@@ -188,7 +193,10 @@ export class CleanUp {
         if ((await this.#ask(entry)) === 'unavailable') {
           complete = false;
           // To the end: one that always fails must not keep the others from their turn.
-          if (this.#entries.delete(entry.lease.token)) this.#entries.set(entry.lease.token, entry);
+          if (this.#isLatest(entry)) {
+            this.#entries.delete(entry.lease.token);
+            this.#entries.set(entry.lease.token, entry);
+          }
         }
         if (!complete || this.#state !== state) return;
       }

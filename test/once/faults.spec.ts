@@ -90,6 +90,18 @@ describe('processes that are asked for the same work', () => {
     ]);
   }, 60_000);
 
+  it('find that one had its only attempt that was killed after it had extended its lock', async () => {
+    const first = start('first', 'extend');
+    await begun(1);
+    await first.kill();
+    const locks = await newService();
+    const next = { attempts: 1, ttl: '1s', keepDone: '1s', wait: '30s' } as const;
+    expect(await locks.runOnce('work', next, () => undefined)).toEqual({
+      outcome: 'exhausted',
+      attempts: 1,
+    });
+  }, 60_000);
+
   it('do not hear a first one that was frozen and comes back', async () => {
     const slow = start('slow', 'pause');
     const [{ pid }] = await begun(1);

@@ -30,6 +30,18 @@ describe('runOnce', () => {
     expect(await locks.inspect('work')).toEqual({ held: false });
   });
 
+  it('checks its own number of attempts only, and with none left exhausts the work for all', async () => {
+    const attempt = (attempts: number): Promise<unknown> =>
+      locks.runOnce('numbers', { attempts }, (begun) => {
+        throw new Error(`attempt ${String(begun.attempt)}`);
+      });
+    await expect(attempt(1)).rejects.toThrow('attempt 1');
+    await expect(attempt(4)).rejects.toThrow('attempt 2');
+    const exhausted = { outcome: 'exhausted', attempts: 2, lastError: 'attempt 2' };
+    expect(await attempt(2)).toEqual(exhausted);
+    expect(await attempt(4)).toEqual(exhausted);
+  });
+
   it('inside a section that holds its key says so', async () => {
     const nested = locks.run('work', () => locks.runOnce('work', () => undefined));
     await expect(nested).rejects.toThrow(LockReentrancyError);

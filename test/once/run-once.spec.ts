@@ -362,6 +362,65 @@ describe('long work', () => {
   });
 });
 
+describe('work that extends its lock', () => {
+  it('is remembered for that long, too, and then as before', async () => {
+    const { clock, once, locks } = scriptedOnce();
+    const running = locks.runOnce('work', { keepDone: '1s' }, async ({ lock }) => {
+      expect(once.begun).toMatchObject([{ lifeMs: 4_000 }]);
+      await lock.extend('8s');
+      expect(once.kept).toMatchObject([{ key: 'work', attempt: 1, lifeMs: 25_000 }]);
+      await clock.advance(8_400);
+      expect(once.kept).toHaveLength(1);
+      await clock.advance(100);
+      expect(once.kept).toHaveLength(2);
+      await lock.extend('1s');
+      await lock.extend();
+      expect(once.kept).toHaveLength(2);
+      await lock.extend('9s');
+      throw new Error('mine');
+    });
+    await clock.advance(0);
+    expect(await failureOf(running)).toEqual(new Error('mine'));
+    expect(once.kept).toMatchObject([{}, {}, { lifeMs: 28_000 }]);
+    expect(once.finished).toMatchObject([{ end: 'failed', lifeMs: 28_000 }]);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('is remembered by the next renewal if the store did not answer', async () => {
+    const { clock, once, locks } = scriptedOnce();
+    once.onKeep = () => (once.kept.length === 1 ? OUTAGE : { status: 'accepted' });
+    const end = deferred<undefined>();
+    const running = locks.runOnce('work', { keepDone: '10m' }, async ({ lock }) => {
+      await lock.extend('9s');
+      await end.promise;
+    });
+    await clock.advance(3_200);
+    expect(once.kept).toHaveLength(2);
+    await clock.advance(20_000);
+    expect(once.kept).toHaveLength(2);
+    end.resolve(undefined);
+    await clock.advance(0);
+    expect(await running).toMatchObject({ outcome: 'completed' });
+  });
+
+  it('without an answer, is remembered as before', async () => {
+    const { clock, store, once, locks } = scriptedOnce();
+    const kept = deferred<{ status: 'accepted' }>();
+    once.onKeep = () => kept.promise as never;
+    const running = locks.runOnce('work', { keepDone: '10s' }, async ({ lock }) => {
+      await clock.advance(6_000);
+      store.onExtend = () => OUTAGE;
+      await failureOf(lock.extend('1h'));
+      store.onExtend = () => ({ status: 'extended' });
+      kept.resolve({ status: 'accepted' });
+      await clock.advance(6_000);
+      expect(once.kept).toMatchObject([{ lifeMs: 13_000 }, { lifeMs: 13_000 }]);
+    });
+    await clock.advance(0);
+    expect(await running).toMatchObject({ outcome: 'completed' });
+  });
+});
+
 describe('work that ends while it is being kept', () => {
   it('is not kept again', async () => {
     const { clock, once, locks } = scriptedOnce();

@@ -97,3 +97,27 @@ describe('locks that replicas have to confirm', () => {
     ]);
   });
 });
+
+describe('a release', () => {
+  async function released(keepMs?: number, acknowledgedBy = 1): Promise<readonly unknown[]> {
+    await asked('a');
+    redis.received.length = 0;
+    redis.answerTo('wait', () => acknowledgedBy);
+    const releasing = store.release(request('a'), 1, keepMs);
+    await runtime.advance(100);
+    expect(await releasing).toEqual({ status: 'released' });
+    return redis.received.map(([name]) => name);
+  }
+
+  it('that keeps keys taken waits for replicas: they may know a shorter TTL', async () => {
+    expect(await released(30_000)).toEqual(['evalsha', 'wait']);
+  });
+
+  it('that too few of them have is one all the same', async () => {
+    expect(await released(30_000, 0)).toEqual(['evalsha', 'wait']);
+  });
+
+  it('that keeps none waits for none', async () => {
+    expect(await released()).toEqual(['evalsha']);
+  });
+});

@@ -27,6 +27,27 @@ function setUp() {
   return { clock, store, removed, cleanUp, add };
 }
 
+/** One token, which is removed several times: the test answers each request. */
+function oneToken() {
+  const clock = new VirtualRuntime();
+  const asked: { readonly keepMs: number; readonly answer: (outcome: ReleaseOutcome) => void }[] =
+    [];
+  const release = (_lease: unknown, _lastToken?: number, keepMs = 0): Promise<ReleaseOutcome> => {
+    const { promise, resolve: answer } = deferred<ReleaseOutcome>();
+    asked.push({ keepMs, answer });
+    return promise;
+  };
+  const cleanUp = new CleanUp({
+    store: { release },
+    scheduler: new Scheduler(clock),
+    onRemoved: () => undefined,
+  });
+  const remove = (keepMs: number): void => {
+    cleanUp.add({ keys: ['key'], token: 'token', ttlMs: DAY_MS }, keepMs);
+  };
+  return { clock, cleanUp, asked, remove };
+}
+
 describe('the clean-up', () => {
   it('sends the first request at once, in the same step', async () => {
     const { clock, store, removed, add } = setUp();
@@ -167,6 +188,32 @@ describe('the clean-up', () => {
     await clock.advance(60_000);
     expect(store.released.length).toBeGreaterThan(2);
     for (const released of store.released) expect(released).toMatchObject({ leaves });
+  });
+
+  it('asks again for a second removal of a token, however the first one is answered', async () => {
+    const { clock, cleanUp, asked, remove } = oneToken();
+    remove(5_000);
+    remove(0);
+    asked[0]?.answer({ status: 'released' });
+    asked[1]?.answer(OUTAGE);
+    await clock.advance(100);
+    expect(asked.map(({ keepMs }) => keepMs)).toEqual([5_000, 0, 0]);
+    asked[2]?.answer({ status: 'released' });
+    await settled();
+    expect(cleanUp.size).toBe(0);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('asks again for it also when the first one has no answer, in a round', async () => {
+    const { clock, asked, remove } = oneToken();
+    remove(5_000);
+    asked[0]?.answer(OUTAGE);
+    await clock.advance(100);
+    remove(0);
+    asked[2]?.answer(OUTAGE);
+    asked[1]?.answer(OUTAGE);
+    await clock.advance(1_000);
+    expect(asked.map(({ keepMs }) => keepMs > 0)).toEqual([true, true, false, false]);
   });
 
   it('that is closed sends nothing and sets no timer', async () => {

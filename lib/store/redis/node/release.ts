@@ -82,6 +82,7 @@ function releaseWhole(
     // Another holder may have used a larger token.
     lastToken: holdModeOf(token) === 'exclusive' ? lastToken : undefined,
     member: server.member(lease, leaves),
-    durability: 'at once',
+    // Replicas may know a shorter TTL of keys that stay taken.
+    durability: (keepMs ?? 0) > 0 ? undefined : 'at once',
   });
 }
