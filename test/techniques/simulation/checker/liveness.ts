@@ -81,15 +81,20 @@ export function quietMs(scenario: Scenario): number {
     : (40 + onceTrips) * roundTripMs + 500;
 }
 
-/** A process in line that does nothing, or is not heard, and is taken for alive, costs a claim for each of its places, whenever it is their turn. */
+/** A place whose process is taken for alive, but makes nothing of its claim, costs it whenever it is the turn of that place. */
 function claimsMs({ processes }: Scenario, done: readonly DoneFault[]): number {
-  const places = done.map(({ fault }) =>
-    fault.kind === 'process-vanished' ||
-    fault.kind === 'process-stands-still' ||
-    fault.kind === 'link-stalled'
-      ? processes[fault.process]!.callers.length
-      : 0,
-  );
+  const callers = processes.map((process) => process.callers.length);
+  const places = done.flatMap(({ fault }) => {
+    // A process in line that does nothing, or is not heard.
+    if (
+      fault.kind === 'process-vanished' ||
+      fault.kind === 'process-stands-still' ||
+      fault.kind === 'link-stalled'
+    )
+      return [callers[fault.process]!];
+    // "If old data come back, places may come back with them that callers have left since."
+    return 'missingMs' in fault ? callers : [];
+  });
   return CLAIM_MS * places.reduce((sum, count) => sum + count, 0);
 }
 
