@@ -293,6 +293,26 @@ describe('@RunOnce on a handler', () => {
     expect(attempts).toEqual([1]);
   });
 
+  it.each(['', '/raw'])(
+    'answers by the record while its key is held: POST /emails/1%s',
+    async (end) => {
+      const options = { store: 'memory', wait: 0 } as const;
+      const http = await startHttpApp({ controllers: [Emails] }, { options });
+      const post = async (id: number): Promise<unknown> => {
+        const { status, body, retryAfter } = await http.post(`/emails/${String(id)}${end}`);
+        return [status, body.sent ?? body.code, retryAfter !== null];
+      };
+      expect(await post(1)).toEqual([201, 1, false]);
+      expect(await post(11)).toEqual([500, undefined, false]);
+      expect(await post(11)).toEqual([409, 'WORK_EXHAUSTED', false]);
+      const held = await http.locks.acquire(['email:1', 'email:2', 'email:11']);
+      expect(await post(1)).toEqual([201, 1, false]);
+      expect(await post(2)).toEqual([409, 'LOCK_NOT_ACQUIRED', true]);
+      expect(await post(11)).toEqual([409, 'WORK_EXHAUSTED', false]);
+      await held.release();
+    },
+  );
+
   it('answers 409 without Retry-After for work that is not tried any more', async () => {
     const http = await startHttpApp({ controllers: [Emails] });
     expect((await http.post('/emails/11')).status).toBe(500);

@@ -42,9 +42,9 @@ export class LockInterceptor implements NestInterceptor {
 }
 
 /**
- * The handler's stream, under its lock, for every transport. If the key needs only the request, the lock is acquired
- * before the handler's other interceptors and pipes, otherwise after the pipes. It is released when the stream has ended
- * and the handler's work is over.
+ * The handler's stream, under its lock, for every transport. If the key of `@WithLock` needs only the request, the lock is
+ * acquired before the handler's other interceptors and pipes, otherwise after the pipes. It is released when the stream has
+ * ended and the handler's work is over.
  */
 function runHandler(call: HandlerCall, next: CallHandler): Observable<unknown> {
   const { locked, context } = call;
@@ -69,7 +69,9 @@ function runHandler(call: HandlerCall, next: CallHandler): Observable<unknown> {
     };
     const start = async (): Promise<void> => {
       // Before the handler is called. The result of `onLocked` replaces that of the handler.
-      const refusal = locked.needsArguments
+      // Once-only work asks for its lock itself: its record may answer a call that was refused.
+      const isLater = locked.needsArguments || locked.decorator.isOnce === true;
+      const refusal = isLater
         ? undefined
         : await frame.acquire().then(
             () => undefined,
