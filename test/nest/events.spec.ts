@@ -235,6 +235,42 @@ describe('a lock on a method that Nest calls without looking what becomes of it'
     await expect(starting).rejects.toThrow(problem);
   });
 
+  it('is none where an override takes the place of the locked method', async () => {
+    @WebSocketGateway()
+    class SafeGateway extends OrdersGateway {
+      override async handleConnection(): Promise<void> {
+        await super.handleConnection().catch(() => undefined);
+      }
+    }
+
+    class SafeListeners extends EventListeners {
+      @OnEvent('order.paid', { suppressErrors: false })
+      override async onEvent(): Promise<void> {
+        await super.onEvent().catch(() => undefined);
+      }
+    }
+
+    @Catch()
+    class SafeFailures extends Failures {
+      override async catch(): Promise<void> {
+        await Promise.resolve();
+      }
+    }
+
+    @UseFilters(SafeFailures)
+    @Controller()
+    class SafeController {}
+
+    const module = await Test.createTestingModule({
+      imports: [LOCKS],
+      controllers: [SafeController],
+      providers: [SafeGateway, SafeListeners],
+    }).compile();
+    module.useLogger(false);
+    await module.init();
+    await module.close();
+  });
+
   it('is none where the class is no gateway, or the errors of a listener are logged', async () => {
     const module = await Test.createTestingModule({
       imports: [LOCKS],

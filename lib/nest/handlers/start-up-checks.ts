@@ -31,9 +31,9 @@ const EVENTS = 'EVENT_LISTENER_METADATA';
  */
 export function refuseUnfit(instance: object, locked: LockedMethod): void {
   const { where, propertyKey } = locked;
-  const handler: unknown = Reflect.get(instance, propertyKey);
-  const noted = (key: string): unknown =>
-    typeof handler === 'function' ? Reflect.getMetadata(key, handler) : undefined;
+  const handler = handlerOf(instance, locked);
+  if (handler === undefined) return;
+  const noted = (key: string): unknown => Reflect.getMetadata(key, handler);
   const calls = ignored(instance, propertyKey, noted);
   if (calls !== undefined)
     throw new LockConfigurationError(
