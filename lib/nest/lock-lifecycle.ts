@@ -10,7 +10,7 @@ import {
 import type { ApplicationConfig, DiscoveryService } from '@nestjs/core';
 import { LockConfigurationError } from '../errors.js';
 import type { CancelTimer } from '../time/clock.js';
-import { answerOurselves } from './handlers/own-answers.js';
+import { answerOurselves, givenFilters } from './handlers/own-answers.js';
 import { checkKeys, refuseUnfit } from './handlers/start-up-checks.js';
 import { checkLeaders, startLeaders } from './leaders/led-methods.js';
 import { LockService } from './lock.service.js';
@@ -68,12 +68,17 @@ export class LockLifecycle
     const prefixes = this.#prefixes();
     const lockedBy = (instance: object): readonly LockedMethod[] =>
       [...lockedMethodsOf(instance)].filter(({ slot }) => slot.serviceName === service.name);
-    // Filters of `@UseFilters` are no providers.
+    // Filters need not be providers.
     const enhancers = [...new Set(all.map(({ host }) => host))].flatMap((host) =>
       [...(host?.injectables.values() ?? [])].filter(hasObject),
     );
-    for (const { instance } of [...objects, ...enhancers])
-      for (const locked of lockedBy(instance)) refuseUnfit(instance, locked);
+    const filters = [
+      ...enhancers.map(({ instance }) => instance),
+      ...all.flatMap(({ metatype }) => givenFilters(metatype)),
+      ...this.#config.getGlobalFilters(),
+    ];
+    for (const filter of filters)
+      for (const locked of lockedBy(filter)) refuseUnfit(filter, locked);
     bindFeatures(objects);
     for (const { instance } of objects) {
       // Nest injects into what it makes itself; what a factory made, or what is a given value, gets its service here.

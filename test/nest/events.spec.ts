@@ -2,6 +2,7 @@ import { OnQueueEvent, OnWorkerEvent } from '@nestjs/bullmq';
 import {
   Catch,
   Controller,
+  Get,
   Inject,
   UseFilters,
   type INestMicroservice,
@@ -187,6 +188,19 @@ describe('a lock on a method that Nest calls without looking what becomes of it'
   @Controller()
   class FilteredController {}
 
+  @UseFilters(new Failures())
+  @Controller()
+  class GivenFilterController {}
+
+  @Controller()
+  class GivenFilterRoute {
+    @UseFilters(new Failures())
+    @Get()
+    async get(): Promise<void> {
+      await Promise.resolve();
+    }
+  }
+
   class LoggedListeners {
     @OnEvent('order.paid')
     @WithLock('events')
@@ -227,12 +241,22 @@ describe('a lock on a method that Nest calls without looking what becomes of it'
     ],
     [ofFilter, { providers: [{ provide: APP_FILTER, useClass: Failures }] }],
     [ofFilter, { controllers: [FilteredController] }],
+    [ofFilter, { controllers: [GivenFilterController] }],
+    [ofFilter, { controllers: [GivenFilterRoute] }],
   ])('prevents the start: %s %#', async (problem, metadata) => {
     const module = await Test.createTestingModule({ imports: [LOCKS], ...metadata }).compile();
     module.useLogger(false);
     const starting = module.init();
     await expect(starting).rejects.toThrow(LockConfigurationError);
     await expect(starting).rejects.toThrow(problem);
+  });
+
+  it('prevents the start with a filter of useGlobalFilters(), and is refused by bind()', async () => {
+    const module = await Test.createTestingModule({ imports: [LOCKS] }).compile();
+    const app = module.createNestApplication({ logger: false });
+    expect(() => app.get(LockService).bind(new Failures())).toThrow(ofFilter);
+    app.useGlobalFilters(new Failures());
+    await expect(app.init()).rejects.toThrow(ofFilter);
   });
 
   it('is none where an override takes the place of the locked method', async () => {

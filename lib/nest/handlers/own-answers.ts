@@ -65,6 +65,14 @@ export function enhance(target: object, kind: string, enhancer: object): void {
   Reflect.defineMetadata(kind, [enhancer, ...others], target);
 }
 
+/** The objects that `@UseFilters` was given on a class or its methods. */
+export function givenFilters(metatype: unknown): readonly object[] {
+  if (typeof metatype !== 'function') return [];
+  return [metatype, ...methodsOf(metatype.prototype as object)]
+    .flatMap((target) => (Reflect.getMetadata(FILTERS, target) ?? []) as unknown)
+    .filter((filter) => typeof filter === 'object' && filter !== null);
+}
+
 export const isRoute = (method: object): boolean => Reflect.hasMetadata(METHOD, method);
 
 const methodsOf = (prototype: object): readonly object[] =>

@@ -1,7 +1,7 @@
 import type { DiscoveryService } from '@nestjs/core';
 import { LockConfigurationError } from '../../errors.js';
 import { inPlace } from '../../options/in-place.js';
-import { refuseRawPaths } from '../handlers/start-up-checks.js';
+import { refuseRawPaths, refuseUnfit } from '../handlers/start-up-checks.js';
 import { CALLED, features, LOCK_FEATURE, LockFeature } from './lock-feature.js';
 import { lockedMethodsOf } from './locked-methods-of.js';
 import type { NamedLocks } from './service-slot.js';
@@ -16,6 +16,7 @@ export function bindLockedMethods(instance: object, service: NamedLocks): void {
     const { slot } = locked;
     locked.check(instance);
     if (slot.serviceName !== service.name) continue;
+    refuseUnfit(instance, locked);
     refuseRawPaths(instance, locked);
     inPlace(locked.where, () => {
       service.resolved(locked.lockingIn(features.get(instance)).run);
