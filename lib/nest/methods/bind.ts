@@ -2,7 +2,7 @@ import type { DiscoveryService } from '@nestjs/core';
 import { LockConfigurationError } from '../../errors.js';
 import { inPlace } from '../../options/in-place.js';
 import { refuseRawPaths } from '../handlers/start-up-checks.js';
-import { CALLED, features, LOCK_FEATURE, LockFeature } from './lock-feature.js';
+import { byHand, CALLED, features, LOCK_FEATURE, LockFeature } from './lock-feature.js';
 import { lockedMethodsOf } from './locked-methods-of.js';
 import type { NamedLocks } from './service-slot.js';
 
@@ -18,7 +18,7 @@ export function bindLockedMethods(instance: object, service: NamedLocks): void {
     if (slot.serviceName !== service.name) continue;
     refuseRawPaths(instance, locked);
     inPlace(locked.where, () => {
-      service.resolved(locked.lockingIn(features.get(instance)).run);
+      service.resolved(locked.lockingIn(locked.featureOf(instance)).run);
       if (locked.decorator.isOnce === true) service.once.assertPossible();
     });
     slot.set(instance, service);
@@ -80,7 +80,8 @@ export function bindFeatures(providers: readonly Provided[]): void {
   const owners = new Map<object, NestModule>();
   for (const { instance, host, isAlias } of providers) {
     if (host === undefined || isAlias || made.has(instance)) continue;
-    if ([...lockedMethodsOf(instance)].length === 0) continue;
+    const bound = byHand.get(instance);
+    if ([...lockedMethodsOf(instance)].every(({ slot }) => bound?.has(slot.serviceName))) continue;
     const owner = owners.get(instance) ?? host;
     const feature = byModule.get(host);
     if (byModule.get(owner) !== feature)
