@@ -1,6 +1,7 @@
 import {
   Body,
   Controller,
+  Global,
   Inject,
   Injectable,
   Module,
@@ -364,7 +365,19 @@ describe('LockModule.forFeature', () => {
     @Module({ imports: [Defaults, LockModule.forFeature({ wait: '1s' })], providers: [Orders] })
     class Both {}
     await expect(startHttpApp({ imports: [Both] })).rejects.toThrow(
-      'Both imports LockModule.forFeature() twice.',
+      'Both imports LockModule.forFeature() twice, once through Defaults.',
+    );
+  });
+
+  it('refuses a module that imports it beside a global one that exports it, which it names', async () => {
+    const shared = LockModule.forFeature({ ttl: '1s' });
+    @Global()
+    @Module({ imports: [shared], exports: [shared] })
+    class Defaults {}
+    @Module({ imports: [LockModule.forFeature({ wait: '1s' })], providers: [Orders] })
+    class Shop {}
+    await expect(startHttpApp({ imports: [Defaults, Shop] })).rejects.toThrow(
+      /^Shop imports LockModule\.forFeature\(\) twice, once through the global Defaults\. .*LockModule\.forRoot\(\)\.$/,
     );
   });
 

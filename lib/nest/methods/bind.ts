@@ -58,11 +58,20 @@ const featureOf = ({ providers }: NestModule): unknown => providers.get(LOCK_FEA
 function featureIn({ imports, name }: NestModule): LockFeature | undefined {
   const exported = (module: NestModule): readonly NestModule[] =>
     [...module.imports].filter(({ metatype }) => module.exports.has(metatype));
-  const found = new Set(Array.from(reached(imports, exported), featureOf));
-  const [feature, another] = [...found].filter((each) => each instanceof LockFeature);
+  const seen = new Set<NestModule>();
+  const found = new Map<LockFeature, string>();
+  for (const direct of imports)
+    for (const module of reached([direct], exported, seen)) {
+      const feature = featureOf(module);
+      const global = direct.isGlobal ? 'the global ' : '';
+      if (feature instanceof LockFeature)
+        found.set(feature, module === direct ? '' : `, once through ${global}${direct.name}`);
+    }
+  const [feature, another] = found.keys();
   if (another !== undefined)
     throw new LockConfigurationError(
-      `${name} imports ${CALLED} twice. Import it once, with all options: LockModule.forFeature({ keyPrefix: 'orders:', ttl: '1m' }).`,
+      `${name} imports ${CALLED} twice${[...found.values()].join('')}. Import it once, with all options: ` +
+        "LockModule.forFeature({ keyPrefix: 'orders:', ttl: '1m' }). What all modules share belongs in LockModule.forRoot().",
     );
   return feature;
 }
