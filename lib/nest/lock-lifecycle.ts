@@ -68,7 +68,7 @@ export class LockLifecycle
     const prefixes = this.#prefixes();
     const lockedBy = (instance: object): readonly LockedMethod[] =>
       [...lockedMethodsOf(instance)].filter(({ slot }) => slot.serviceName === service.name);
-    // Filters need not be providers.
+    // What `@UseGuards`, `@UseFilters` and the like name is no provider.
     const enhancers = [...new Set(all.map(({ host }) => host))].flatMap((host) =>
       [...(host?.injectables.values() ?? [])].filter(hasObject),
     );
@@ -94,7 +94,7 @@ export class LockLifecycle
         );
       }
     }
-    checkLeaders(providers, controllers).forEach(warn);
+    checkLeaders(providers, controllers, enhancers).forEach(warn);
     if (Logger.isLevelEnabled('debug'))
       for (const line of new Set(startUpReport(objects, service))) this.#logger.debug(line);
     await service.open();

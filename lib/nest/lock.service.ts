@@ -4,7 +4,7 @@ import { thisMachine } from '../engine/machine.js';
 import type { LockModuleOptions } from '../options/lock-module-options.js';
 import { systemRuntime, type Runtime } from '../time/runtime.js';
 import { bindLockedMethods } from './methods/bind.js';
-import { features, LockFeature } from './methods/lock-feature.js';
+import { byHand, LockFeature } from './methods/lock-feature.js';
 import type { LockFeatureOptions } from './methods/method-options.js';
 import { DefinedLock } from './definitions/defined-lock.js';
 import type { LockDefinition } from './definitions/definition.types.js';
@@ -55,7 +55,10 @@ export class LockService extends LockEngine {
    * ```
    */
   bind<T extends object>(instance: T, defaults?: LockFeatureOptions): T {
-    if (defaults !== undefined) features.set(instance, new LockFeature(defaults, 'bind()'));
+    if (defaults !== undefined) {
+      const feature = new LockFeature(defaults, 'bind()');
+      byHand.set(instance, new Map(byHand.get(instance)).set(this.name, feature));
+    }
     bindLockedMethods(instance, this);
     return instance;
   }

@@ -1,7 +1,6 @@
 import ms from 'ms';
 import { NO_OPTIONS } from '../options/acquire-options.js';
 import type { Provided } from './methods/bind.js';
-import { features } from './methods/lock-feature.js';
 import type { LockedMethod } from './methods/locked-method.js';
 import { lockedMethodsOf } from './methods/locked-methods-of.js';
 import type { NamedLocks } from './methods/service-slot.js';
@@ -19,7 +18,7 @@ export function* startUpReport(
 }
 
 function lineOf(instance: object, locked: LockedMethod, service: NamedLocks): string {
-  const feature = features.get(instance);
+  const feature = locked.featureOf(instance);
   const { waitMs, ttlMs } = service.resolved(locked.lockingIn(feature).run);
   const prefix = locked.decorator.isWholeKey === true ? '' : (feature?.keyPrefix ?? '');
   const templates = locked.templates.map(({ source }) => JSON.stringify(prefix + source));

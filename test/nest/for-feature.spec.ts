@@ -1,6 +1,7 @@
 import {
   Body,
   Controller,
+  Global,
   Inject,
   Injectable,
   Module,
@@ -10,7 +11,14 @@ import {
   Scope,
 } from '@nestjs/common';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { LockModule, LockNotAcquiredError, LockService, RunOnce, WithLock } from 'nestjs-holdfast';
+import {
+  getLockServiceToken,
+  LockModule,
+  LockNotAcquiredError,
+  LockService,
+  RunOnce,
+  WithLock,
+} from 'nestjs-holdfast';
 import { closeHttpApps, startHttpApp } from './http-app.js';
 
 @Injectable()
@@ -280,6 +288,44 @@ describe('LockModule.forFeature', () => {
     );
   });
 
+  it('given by hand, is kept for each service of the object', async () => {
+    class Both extends Orders {
+      @WithLock('<0>', { instance: 'jobs' })
+      async work(_id: string): Promise<boolean> {
+        return (await jobs.inspect('jobs:7')).held;
+      }
+    }
+    const named = LockModule.forRoot({ store: 'memory', name: 'jobs' });
+    const { app, locks } = await startHttpApp({ imports: [named] });
+    const jobs = app.get<LockService>(getLockServiceToken('jobs'));
+    const both = locks.bind(new Both(locks), { keyPrefix: 'orders:' });
+    jobs.bind(both, { keyPrefix: 'jobs:' });
+    expect([await both.pay('7'), await both.work('7')]).toEqual([['orders:7'], true]);
+  });
+
+  it('given by hand, goes before that of the modules that provide the object', async () => {
+    const OTHER = Symbol('passed on');
+    @Module({
+      imports: [LockModule.forFeature({ keyPrefix: 'store:' })],
+      providers: [
+        {
+          provide: MADE,
+          useFactory: (locks: LockService) => locks.bind(new Orders(locks), { keyPrefix: 'mine:' }),
+          inject: [LockService],
+        },
+      ],
+      exports: [MADE],
+    })
+    class Store {}
+    @Module({
+      imports: [Store],
+      providers: [{ provide: OTHER, useFactory: (orders: Orders) => orders, inject: [MADE] }],
+    })
+    class Shop {}
+    const { app } = await startHttpApp({ imports: [Shop] });
+    expect(await app.get<Orders>(MADE).pay('7')).toEqual(['mine:7']);
+  });
+
   it.each([
     ['no object', undefined, 'takes its options as an object, received undefined'],
     ['an unknown option', { prefix: 'a' }, 'has no option "prefix"'],
@@ -319,7 +365,19 @@ describe('LockModule.forFeature', () => {
     @Module({ imports: [Defaults, LockModule.forFeature({ wait: '1s' })], providers: [Orders] })
     class Both {}
     await expect(startHttpApp({ imports: [Both] })).rejects.toThrow(
-      'Both imports LockModule.forFeature() twice.',
+      'Both imports LockModule.forFeature() twice, once through Defaults.',
+    );
+  });
+
+  it('refuses a module that imports it beside a global one that exports it, which it names', async () => {
+    const shared = LockModule.forFeature({ ttl: '1s' });
+    @Global()
+    @Module({ imports: [shared], exports: [shared] })
+    class Defaults {}
+    @Module({ imports: [LockModule.forFeature({ wait: '1s' })], providers: [Orders] })
+    class Shop {}
+    await expect(startHttpApp({ imports: [Defaults, Shop] })).rejects.toThrow(
+      /^Shop imports LockModule\.forFeature\(\) twice, once through the global Defaults\. .*LockModule\.forRoot\(\)\.$/,
     );
   });
 

@@ -253,6 +253,15 @@ describe('at start-up', () => {
     ]);
   });
 
+  it('an override is not reported that calls what it overrides, also by the name of the class', async () => {
+    class Named extends Orders {
+      override async pay(): Promise<void> {
+        await Orders.prototype.pay.call(this);
+      }
+    }
+    expect((await start([Named])).warnings).toEqual([]);
+  });
+
   it('a second forRoot under the same name is an error', async () => {
     const twice = startHttpApp({ imports: [LockModule.forRoot({ store: 'memory' })] });
     await expect(twice).rejects.toThrow('LockModule.forRoot was imported 2 times');

@@ -1,4 +1,13 @@
-import { Controller, Inject, Injectable, Scope, type ModuleMetadata } from '@nestjs/common';
+import {
+  Controller,
+  Inject,
+  Injectable,
+  Scope,
+  UseInterceptors,
+  type CallHandler,
+  type ExecutionContext,
+  type ModuleMetadata,
+} from '@nestjs/common';
 import { REQUEST } from '@nestjs/core';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import {
@@ -127,6 +136,15 @@ describe('@Leader', () => {
     @Controller()
     class Mails extends Mailbox {}
     @Injectable()
+    class Sorting extends Mailbox {
+      intercept(_context: ExecutionContext, next: CallHandler) {
+        return next.handle();
+      }
+    }
+    @Controller()
+    @UseInterceptors(Sorting)
+    class Sorted {}
+    @Injectable()
     class Jobs {
       @Leader('jobs', { instance: 'jbos' })
       lead(): void {
@@ -149,6 +167,7 @@ describe('@Leader', () => {
         'is transient',
       ],
       ['that is a controller', { controllers: [Mails] }, 'is a controller'],
+      ['that is an interceptor only', { controllers: [Sorted] }, 'is no provider'],
     ])('on a class %s', async (_which, metadata, problem) => {
       const starting = startApp({
         imports: [LockModule.forRoot({ store: 'memory' })],
@@ -157,6 +176,16 @@ describe('@Leader', () => {
       await expect(starting).rejects.toThrow(LockConfigurationError);
       await expect(starting).rejects.toThrow(`@Leader on Mailbox.lead: its class ${problem}`);
       await expect(starting).rejects.toThrow('into a provider of the default scope.');
+    });
+
+    it('on no interceptor that is a provider, too, which leads', async () => {
+      const { app } = await startApp({
+        imports: [LockModule.forRoot({ store: 'memory' })],
+        controllers: [Sorted],
+        providers: [Sorting],
+      });
+      const locks = app.get(LockService);
+      await eventually(async () => (await locks.getLeader('mailbox')) !== null);
     });
 
     it.each<[string, ModuleMetadata, string]>([

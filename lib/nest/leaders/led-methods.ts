@@ -47,10 +47,13 @@ function prototypeOf({ instance, isFactory, token, metatype }: Provider): object
 export function checkLeaders(
   providers: readonly Provider[],
   controllers: readonly Provider[],
+  enhancers: readonly Provider[],
 ): readonly string[] {
   const warnings: string[] = [];
   const tokens = new Set(providers.map(({ token }) => token));
-  for (const provider of [...providers, ...controllers]) {
+  const provided = new Set(providers.map(prototypeOf));
+  const others = enhancers.filter((enhancer) => !provided.has(prototypeOf(enhancer)));
+  for (const provider of [...providers, ...controllers, ...others]) {
     for (const { method, override, options } of ledMethodsOf(provider)) {
       const where = `@Leader on ${method}`;
       if (override !== undefined) {
@@ -65,7 +68,8 @@ export function checkLeaders(
         );
       const problem = controllers.includes(provider)
         ? 'its class is a controller'
-        : unfitScopeOf(provider);
+        : (unfitScopeOf(provider) ??
+          (others.includes(provider) ? 'its class is no provider' : undefined));
       if (problem !== undefined)
         throw new LockConfigurationError(
           `${where}: ${problem}. Move the method into a provider of the default scope.`,

@@ -2,7 +2,7 @@ import type { DiscoveryService } from '@nestjs/core';
 import { LockConfigurationError } from '../../errors.js';
 import { inPlace } from '../../options/in-place.js';
 import { refuseRawPaths, refuseUnfit } from '../handlers/start-up-checks.js';
-import { CALLED, features, LOCK_FEATURE, LockFeature } from './lock-feature.js';
+import { byHand, CALLED, features, LOCK_FEATURE, LockFeature } from './lock-feature.js';
 import { lockedMethodsOf } from './locked-methods-of.js';
 import type { NamedLocks } from './service-slot.js';
 
@@ -19,7 +19,7 @@ export function bindLockedMethods(instance: object, service: NamedLocks): void {
     refuseUnfit(instance, locked);
     refuseRawPaths(instance, locked);
     inPlace(locked.where, () => {
-      service.resolved(locked.lockingIn(features.get(instance)).run);
+      service.resolved(locked.lockingIn(locked.featureOf(instance)).run);
       if (locked.decorator.isOnce === true) service.once.assertPossible();
     });
     slot.set(instance, service);
@@ -59,11 +59,20 @@ const featureOf = ({ providers }: NestModule): unknown => providers.get(LOCK_FEA
 function featureIn({ imports, name }: NestModule): LockFeature | undefined {
   const exported = (module: NestModule): readonly NestModule[] =>
     [...module.imports].filter(({ metatype }) => module.exports.has(metatype));
-  const found = new Set(Array.from(reached(imports, exported), featureOf));
-  const [feature, another] = [...found].filter((each) => each instanceof LockFeature);
+  const seen = new Set<NestModule>();
+  const found = new Map<LockFeature, string>();
+  for (const direct of imports)
+    for (const module of reached([direct], exported, seen)) {
+      const feature = featureOf(module);
+      const global = direct.isGlobal ? 'the global ' : '';
+      if (feature instanceof LockFeature)
+        found.set(feature, module === direct ? '' : `, once through ${global}${direct.name}`);
+    }
+  const [feature, another] = found.keys();
   if (another !== undefined)
     throw new LockConfigurationError(
-      `${name} imports ${CALLED} twice. Import it once, with all options: LockModule.forFeature({ keyPrefix: 'orders:', ttl: '1m' }).`,
+      `${name} imports ${CALLED} twice${[...found.values()].join('')}. Import it once, with all options: ` +
+        "LockModule.forFeature({ keyPrefix: 'orders:', ttl: '1m' }). What all modules share belongs in LockModule.forRoot().",
     );
   return feature;
 }
@@ -81,7 +90,8 @@ export function bindFeatures(providers: readonly Provided[]): void {
   const owners = new Map<object, NestModule>();
   for (const { instance, host, isAlias } of providers) {
     if (host === undefined || isAlias || made.has(instance)) continue;
-    if ([...lockedMethodsOf(instance)].length === 0) continue;
+    const bound = byHand.get(instance);
+    if ([...lockedMethodsOf(instance)].every(({ slot }) => bound?.has(slot.serviceName))) continue;
     const owner = owners.get(instance) ?? host;
     const feature = byModule.get(host);
     if (byModule.get(owner) !== feature)

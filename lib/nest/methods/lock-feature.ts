@@ -3,7 +3,7 @@ import { inPlace } from '../../options/in-place.js';
 import { resolve } from '../../options/schema.js';
 import { OTHER_WORDS, refuseUnknown } from '../../options/unknown-option.js';
 import { FEATURE, type LockFeatureOptions } from './method-options.js';
-import { Injected } from './service-slot.js';
+import { Injected, type NamedLocks } from './service-slot.js';
 
 /** For messages. */
 export const CALLED = 'LockModule.forFeature()';
@@ -44,3 +44,6 @@ class FeatureSlot extends Injected<LockFeature> {
 
 /** The feature of the module that made the object. */
 export const features = new FeatureSlot(LOCK_FEATURE);
+
+/** What `bind` was given for an object, by the names of services. It goes before the feature of the module. */
+export const byHand = new WeakMap<object, ReadonlyMap<NamedLocks['name'], LockFeature>>();

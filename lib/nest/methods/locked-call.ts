@@ -3,7 +3,6 @@ import type { CallSite } from '../../lease/call-site.js';
 import type { Scope } from '../../sections/scope.js';
 import { Section } from '../../sections/section.js';
 import { HandlerFrame } from './handler-frame.js';
-import { features } from './lock-feature.js';
 import type { Invocation, LockedMethod, Refusal } from './locked-method.js';
 import { forRootOf, testingForRootOf, type NamedLocks } from './service-slot.js';
 
@@ -28,7 +27,7 @@ export class LockedCall {
     this.locked = locked;
     this.#original = original;
     this.frame = HandlerFrame.of(locked);
-    this.#call = { self, args, ...(this.frame?.common ?? { feature: features.get(self) }) };
+    this.#call = { self, args, ...(this.frame?.common ?? { feature: locked.featureOf(self) }) };
     // A frame opens no lock from here.
     if (this.frame === undefined) this.#site = locked.slot.get(self)?.sites.here(OWN_FRAMES);
   }

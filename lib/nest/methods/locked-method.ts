@@ -20,7 +20,7 @@ import { refuseUnknown, type Kind } from '../../options/unknown-option.js';
 import type { Scope } from '../../sections/scope.js';
 import { PARAMETERS } from '../handlers/handler-parameters.js';
 import { FireTime } from './fire-time.js';
-import type { LockFeature } from './lock-feature.js';
+import { byHand, features, type LockFeature } from './lock-feature.js';
 import {
   checkedOptions,
   optionsRemedy,
@@ -40,7 +40,7 @@ export interface Invocation {
   readonly args: readonly unknown[];
   /** The class, where there is no object yet. */
   readonly className?: string;
-  /** What the module of its class imports. */
+  /** What goes for its object, or for what the module of its class makes. */
   readonly feature: LockFeature | undefined;
   /** The request of a handler's call: its sender is to blame for bad values. */
   readonly request?: RequestValues;
@@ -168,7 +168,12 @@ export class LockedMethod {
     for (const template of this.templates) template.check(classNameOf(instance));
   }
 
-  /** @param feature what the module of the class imports */
+  /** What goes for the methods of an object. */
+  featureOf(self: unknown): LockFeature | undefined {
+    return byHand.get(self as object)?.get(this.slot.serviceName) ?? features.get(self);
+  }
+
+  /** @param feature that of its object, or of the module of its class */
   lockingIn(feature: LockFeature | undefined): Locking {
     const known = this.#lockings.get(feature ?? this);
     if (known !== undefined) return known;

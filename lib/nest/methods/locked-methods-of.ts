@@ -38,8 +38,8 @@ export function* lockedMethodsOf(instance: object): Generator<LockedMethod> {
   }
 }
 
-/** What source text takes from the class that is extended: by its name, or by a value, as some compilers do. */
-const OF_SUPER = /\bsuper\s*(?:\.\s*([\p{ID_Continue}$]+)|\[)/gu;
+/** What source text takes from the class that is extended, or from a prototype: by its name, or by a value, as some compilers do. */
+const OF_SUPER = /\b(?:super|prototype)\s*(?:\.\s*([\p{ID_Continue}$]+)|\[)/gu;
 
 /** Whether a method calls the one that it overrides; where in doubt, it does. */
 function callsSuper(name: string | symbol, method: object): boolean {
