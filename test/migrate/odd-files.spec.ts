@@ -151,6 +151,15 @@ describe('the import of a Redlock', () => {
     expect(text.replace(mark, '')).toBe(`${imports}\n${calls}`);
   });
 
+  it('leaves a lock that is made without a Redlock to the reader', () => {
+    const made = "const lock = new Lock(redlock, ['a'], value, [], expiration);\n";
+    const text = after(`import { Lock } from 'redlock';\n\n${made}`);
+    expect(text).toMatch(
+      /\/\/ TODO\(nestjs-holdfast\): only acquire\(\) and extend\(\) make a Lock\./,
+    );
+    expect(text).toContain(made);
+  });
+
   it('has calls rewritten of what is a Redlock in each declaration', () => {
     const text = textAfter(
       'a.js',
