@@ -43,6 +43,20 @@ describe.each(ADAPTERS)('the actions of the page on %s', (adapter) => {
     });
   });
 
+  it('are open to an operator whose name a header has in UTF-8, which Node reads as Latin-1', async () => {
+    const user = (request: unknown) =>
+      (request as { headers: Record<string, string> }).headers['x-forwarded-user'];
+    const { app, post, locks, url } = await startBoard({
+      adapter,
+      board: { unguarded: true, user },
+    });
+    const lock = await locks.acquire('order:42');
+    const name = Buffer.from('Łukasz').toString('latin1');
+    const headers = { ...fromPage(url), 'x-forwarded-user': name };
+    expect(await post(RELEASE, await bodyOf(app), { headers })).toMatchObject({ status: 200 });
+    expect(lock.signal.reason).toMatchObject({ intervention: { by: 'Å\uFFFDukasz' } });
+  });
+
   it('end the holder that the page showed, and not the one that has the key by now', async () => {
     const { app, post, locks, url } = await startBoard({ adapter });
     await locks.acquire('order:42');
@@ -160,6 +174,7 @@ describe.each(ADAPTERS)('the actions of the page on %s', (adapter) => {
       { ...whole, reason: ' ' },
       { ...whole, reason: 42 },
       { ...whole, reason: 'x'.repeat(501) },
+      { ...whole, reason: 'stuck\nsince 3 am' },
       { ...whole, key: ['order:42'] },
       { ...whole, key: 'x'.repeat(1_025) },
       { holders, reason: 'stuck' },

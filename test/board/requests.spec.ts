@@ -94,17 +94,25 @@ describe('a text of the body', () => {
     expect(textOf({ reason: ' c ' }, 'reason')).toBe('c');
   });
 
+  it('is one line where it is a reason', () => {
+    expect(textOf({ reason: 'c\n' }, 'reason')).toBe('c');
+    for (const reason of ['c\nd', 'c\u0081d', 'c\u2028d'])
+      expect(() => textOf({ reason }, 'reason')).toThrow(
+        new BadRequestException('"reason" is a text of 1 to 500 characters in one line.'),
+      );
+  });
+
   it.each([
-    ['key', 1_024],
-    ['id', 100],
-    ['reason', 500],
-  ] as const)('has at most so many characters: %s, %d', (name, most) => {
+    ['key', 1_024, '.'],
+    ['id', 100, '.'],
+    ['reason', 500, ' in one line.'],
+  ] as const)('has at most so many characters: %s, %d', (name, most, end) => {
     expect(textOf({ [name]: 'x'.repeat(most) }, name)).toHaveLength(most);
     const refused = [{ [name]: 'x'.repeat(most + 1) }, { [name]: ' ' }, { [name]: 1 }, null, 'x'];
     for (const body of [...refused, undefined]) {
       expect(() => textOf(body, name)).toThrow(BadRequestException);
       expect(() => textOf(body, name)).toThrow(
-        `"${name}" is a text of 1 to ${String(most)} characters.`,
+        `"${name}" is a text of 1 to ${String(most)} characters${end}`,
       );
     }
   });
@@ -138,6 +146,10 @@ describe('the operator', () => {
     const user = (given: unknown) => String((given as BoardRequest).headers['x-user']);
     expect(await operatorOf(request, { user })).toBe('mia');
     expect(await named('x'.repeat(300))).toBe('x'.repeat(200));
+  });
+
+  it('has no control characters, which LockAdmin refuses', async () => {
+    expect(await named('Å\u0081u\nk\u2028')).toBe('Å\uFFFDu\uFFFDk');
   });
 
   it('is the board where the application names nobody', async () => {

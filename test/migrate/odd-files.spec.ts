@@ -85,6 +85,39 @@ describe('a mutex', () => {
   });
 });
 
+describe('a mutex whose Redis may not be that of the others in its class', () => {
+  const orders = (...clients: readonly string[]): string =>
+    `@Injectable()\nclass Orders {\n${clients
+      .map(
+        (client, n) =>
+          `  async pay${n}(${PARAMETER}) {${LOCAL}${MUTEX.replace('this.redis', client)}\n  }\n`,
+      )
+      .join('\n')}}`;
+  const PARAMETER = 'redis: Redis';
+  const LOCAL = '\n    const shard = this.shardOf(redis);';
+
+  it.each([
+    ['this.cache', 'this.orders'],
+    ['this.cache', 'client'],
+    ['this.shards[0]'],
+    ['this.shardOf(1)'],
+    ['shard'],
+    ['redis'],
+  ])('is marked, and stays: %s', (...clients) => {
+    const class_ = orders(...clients);
+    const text = after(withImport(class_));
+    const mark =
+      /^ *\/\/ TODO\(nestjs-holdfast\): .* The mutexes of this class may use different Redis servers\. .*\n/gm;
+    expect(text.match(mark)).toHaveLength(clients.length);
+    expect(text.replaceAll(mark, '')).toBe(withImport(class_));
+  });
+
+  it('becomes a lock where all have one client', () => {
+    for (const client of ['this.cache', 'client'])
+      expect(after(withImport(orders(client, client)))).not.toContain('new Mutex');
+  });
+});
+
 describe('the import of a Redlock', () => {
   it.each([
     ["import redlock = require('redlock');", "import { Redlock as redlock } from '<>';"],
@@ -116,6 +149,15 @@ describe('the import of a Redlock', () => {
       /^\/\/ TODO\(nestjs-holdfast\): @nestjs-holdfast\/redlock has no Fork\.LockError\..*\n/m;
     expect(text).toMatch(mark);
     expect(text.replace(mark, '')).toBe(`${imports}\n${calls}`);
+  });
+
+  it('leaves a lock that is made without a Redlock to the reader', () => {
+    const made = "const lock = new Lock(redlock, ['a'], value, [], expiration);\n";
+    const text = after(`import { Lock } from 'redlock';\n\n${made}`);
+    expect(text).toMatch(
+      /\/\/ TODO\(nestjs-holdfast\): only acquire\(\) and extend\(\) make a Lock\./,
+    );
+    expect(text).toContain(made);
   });
 
   it('has calls rewritten of what is a Redlock in each declaration', () => {

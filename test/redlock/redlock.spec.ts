@@ -151,6 +151,17 @@ describe('@nestjs-holdfast/redlock', () => {
     await cluster.stop();
   });
 
+  it('refuses to lock nothing', async () => {
+    const acquiring = new ours.Redlock(createTestLocks().locks).acquire([], DURATION_MS);
+    await expect(acquiring).rejects.toMatchObject({ cause: expect.any(LockKeyError) });
+  });
+
+  it('declares no constructor of a lock', () => {
+    // @ts-expect-error Cannot extend a class 'RedlockLock'. Class constructor is marked as private.
+    class Own extends ours.Lock {}
+    expect(Own.prototype).toBeInstanceOf(ours.Lock);
+  });
+
   it('refuses names with hash tags, and says where a tag belongs', async () => {
     const { locks } = createTestLocks();
     const acquiring = new ours.Redlock(locks).acquire(['{orders}a'], DURATION_MS);

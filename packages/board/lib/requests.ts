@@ -20,6 +20,9 @@ const LONGEST = { key: 1_024, id: 100, reason: 500 } as const;
 
 const LONGEST_OPERATOR = 200;
 
+/** What LockAdmin refuses in a reason and an operator. */
+const CONTROL = /[\p{Cc}\u2028\u2029]/gu;
+
 /** How many keys are released together. */
 const MOST_LOCKS = 200;
 
@@ -95,9 +98,12 @@ function isSameOrigin(headers: BoardRequest['headers']): boolean {
 export function textOf(body: unknown, name: keyof typeof LONGEST): string {
   const value = (body as Record<string, unknown> | null | undefined)?.[name];
   const text = typeof value === 'string' ? value : '';
-  if (text.trim() === '' || text.length > LONGEST[name])
-    throw new BadRequestException(`"${name}" is a text of 1 to ${LONGEST[name]} characters.`);
-  return name === 'reason' ? text.trim() : text;
+  const isReason = name === 'reason';
+  const kept = isReason ? text.trim() : text;
+  if (text.trim() !== '' && text.length <= LONGEST[name] && (!isReason || kept.search(CONTROL) < 0))
+    return kept;
+  const lines = isReason ? ' in one line' : '';
+  throw new BadRequestException(`"${name}" is a text of 1 to ${LONGEST[name]} characters${lines}.`);
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -162,5 +168,6 @@ export async function operatorOf(
   options: LockBoardOptions,
 ): Promise<string> {
   const named = (await options.user?.(request))?.trim() ?? '';
-  return named === '' ? 'board' : named.slice(0, LONGEST_OPERATOR);
+  // Node reads a header in UTF-8 as Latin-1, so a name can have control characters.
+  return named === '' ? 'board' : named.slice(0, LONGEST_OPERATOR).replace(CONTROL, '\uFFFD');
 }

@@ -1,7 +1,7 @@
 import type ts from 'typescript';
 import type { Injection } from './injection.js';
 import { hasSpecial } from './lock-keys.js';
-import type { Subject } from './subject.js';
+import { isWithin, type Subject } from './subject.js';
 import { numberIn, optionsIn, SHORTEST_MS, waitText, type Given } from './values.js';
 
 /** A mutex that is made, and taken in the next statement. */
@@ -40,7 +40,7 @@ export function planMutex(
   const [, key, settings, another] = made.arguments ?? [];
   if (target === undefined || acquire === undefined || key === undefined || another !== undefined)
     return undefined;
-  if (hasSpecial(subject, key)) return undefined;
+  if (hasSpecial(subject, key) || mayDiffer(subject, use, injection)) return undefined;
   const options = optionsOf(subject, settings);
   const taken = takenIn(subject, acquire);
   if (options === undefined || taken === undefined) return undefined;
@@ -60,6 +60,31 @@ export function planMutex(
         : [],
     ),
   };
+}
+
+/** Whether the mutexes in the methods of a class may use different Redis servers. */
+export function mayDiffer(subject: Subject, use: ts.Identifier, injection: Injection): boolean {
+  const { ts } = subject;
+  const target = injection.classAround(use);
+  if (target === undefined) return false;
+  const clients = subject.mentionsOf(subject.symbolOf(use)).flatMap((mutex) => {
+    const { parent: made } = mutex;
+    const isMade = ts.isNewExpression(made) && injection.classAround(mutex) === target;
+    return isMade ? (made.arguments?.slice(0, 1) ?? []) : [];
+  });
+  return (
+    new Set(clients.map((client) => subject.textOf(client))).size > 1 ||
+    clients.some((client) => !isFixed(subject, client, target))
+  );
+}
+
+/** A property, or a variable outside of the class: others can differ between two calls. */
+function isFixed(subject: Subject, client: ts.Expression, target: ts.ClassDeclaration): boolean {
+  const { ts } = subject;
+  if (ts.isPropertyAccessExpression(client))
+    return client.expression.kind === ts.SyntaxKind.ThisKeyword;
+  const declarations = subject.symbolOf(client)?.declarations ?? [];
+  return ts.isIdentifier(client) && !declarations.some((it) => isWithin(it, target));
 }
 
 function nextStatement({ ts }: Subject, statement: ts.Statement): ts.Statement | undefined {

@@ -1,6 +1,7 @@
 import type ts from 'typescript';
 import { importsOf, otherMentions, usesOf, withNames, type Binding } from './imports.js';
-import { planMutex, type MutexPlan } from './mutex-plan.js';
+import type { Injection } from './injection.js';
+import { mayDiffer, planMutex, type MutexPlan } from './mutex-plan.js';
 import { markModule } from './module-mark.js';
 import type { SourceLibrary } from './source-library.js';
 import type { Subject } from './subject.js';
@@ -20,6 +21,9 @@ const HINTS: Readonly<Record<string, string>> = {
   LostLockError: 'LockLostError is what run() throws, and the reason of lock.signal.',
 };
 
+const DIFFERENT =
+  'LockService replaces redis-semaphore. The mutexes of this class may use different Redis servers.';
+
 /** `redis-semaphore`: a `Mutex` that is taken where it is made becomes `acquire()`. */
 export const redisSemaphore: SourceLibrary = {
   packages: ['redis-semaphore'],
@@ -37,7 +41,7 @@ export const redisSemaphore: SourceLibrary = {
           rewriteMutex(subject, plan, service);
           return false;
         });
-        markUses(subject, binding, left);
+        markUses(subject, binding, left, injection);
         if (left.length === 0 && site.form === 'import') imports.drop(site, binding);
       }
     }
@@ -59,12 +63,19 @@ function rewriteMutex(subject: Subject, plan: MutexPlan, service: string): void 
   for (const node of plan.isAcquired) subject.rewriteNode(node, 'isHeld', acquire);
 }
 
-function markUses(subject: Subject, { imported }: Binding, uses: readonly ts.Node[]): void {
+function markUses(
+  subject: Subject,
+  { imported }: Binding,
+  uses: readonly ts.Identifier[],
+  injection: Injection,
+): void {
   const { ts } = subject;
   for (const use of uses) {
     if (ts.isExportSpecifier(use.parent)) continue;
     const isNamespace = imported === '*' && ts.isPropertyAccessExpression(use.parent);
     const name = isNamespace ? use.parent.name.text : imported;
-    subject.mark(use, HINTS[name] ?? 'nestjs-holdfast has nothing of this name.', HEADING);
+    const hint = HINTS[name] ?? 'nestjs-holdfast has nothing of this name.';
+    const isOpen = imported === 'Mutex' && mayDiffer(subject, use, injection);
+    subject.mark(use, isOpen ? DIFFERENT : hint, HEADING);
   }
 }

@@ -57,7 +57,7 @@ export const redlock: SourceLibrary = {
     );
     markDatabases(subject, (name) => isRedlock(name) && isFork(name));
     markDifferences(subject, isRedlock);
-    markFields(subject, isRedlock, isLock);
+    markLocks(subject, isRedlock, isLock);
     const [first] = sites;
     if (gone.size > 0 && first !== undefined) markModule(subject, first.statement, '', project);
   },
@@ -115,9 +115,12 @@ function markDatabases(subject: Subject, isFork: IsClass): void {
   }
 }
 
-/** What is read of a lock, and is something else now. */
-function markFields(subject: Subject, isRedlock: IsClass, isLock: IsClass): void {
+/** Where code makes a lock, and what it reads of one that is something else now. */
+function markLocks(subject: Subject, isRedlock: IsClass, isLock: IsClass): void {
   const { ts } = subject;
+  for (const node of subject.all(ts.isNewExpression))
+    if (isLock(node.expression))
+      subject.mark(node, 'only acquire() and extend() make a Lock.', HEADING);
   for (const node of subject.all(ts.isPropertyAccessExpression)) {
     const { expression, name } = node;
     const isOfLock = (): boolean =>

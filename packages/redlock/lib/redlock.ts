@@ -200,7 +200,7 @@ export class Redlock extends EventEmitter {
     const longestMs = duration - (Math.round(driftFactor * duration) + 2);
     const expiration = Math.floor(Date.now() + Math.min(held.remainingMs, longestMs));
     const attempts = statsOf(this.clients, undefined);
-    return new RedlockLock(this, held, { resources: [...resources], attempts, expiration });
+    return RedlockLock.of(this, held, { resources: [...resources], attempts, expiration });
   }
 
   async #acquire(
@@ -253,6 +253,8 @@ const hintFor = (detail: string): string =>
 /** A longer lease would be refused. */
 const leaseOf = (duration: number): number => Math.min(duration, LONGEST_MS);
 
+type Granted = Pick<RedlockLock, 'resources' | 'attempts' | 'expiration'>;
+
 /** A lock of `Redlock.acquire`. */
 export class RedlockLock {
   readonly redlock: Redlock;
@@ -265,18 +267,18 @@ export class RedlockLock {
   /** @internal */
   readonly held: Lock;
 
-  /** @internal */
-  constructor(
-    redlock: Redlock,
-    held: Lock,
-    { resources, attempts, expiration }: Pick<RedlockLock, 'resources' | 'attempts' | 'expiration'>,
-  ) {
+  private constructor(redlock: Redlock, held: Lock, { resources, attempts, expiration }: Granted) {
     this.redlock = redlock;
     this.resources = resources;
     this.value = String(held.fencingToken);
     this.attempts = attempts;
     this.expiration = expiration;
     this.held = held;
+  }
+
+  /** @internal */
+  static of(redlock: Redlock, held: Lock, granted: Granted): RedlockLock {
+    return new RedlockLock(redlock, held, granted);
   }
 
   release(): Promise<ExecutionResult> {
