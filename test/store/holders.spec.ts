@@ -93,8 +93,8 @@ const release = (token: string, lastToken?: number, keys = ['key']): Promise<unk
     }),
   );
 
-const tokens = (count: number, mode: HoldMode = 'shared'): string[] =>
-  Array.from({ length: count }, () => newOwnerToken(systemRuntime, { mode }));
+const tokens = (count: number, mode: HoldMode = 'shared', places?: number): string[] =>
+  Array.from({ length: count }, () => newOwnerToken(systemRuntime, { mode, places }));
 const oneToken = (mode: HoldMode = 'shared'): string => newOwnerToken(systemRuntime, { mode });
 
 function serviceAt(options: Partial<LockModuleOptions> = {}): LockService {
@@ -294,6 +294,23 @@ describe('one release', () => {
       mode === 'exclusive' ? [await redis.get(MAIN)] : await redis.zrange(HOLDERS, '0', '-1');
     expect(inside.sort()).toEqual(line.slice(0, letIn).sort());
     expect(await redis.zcard(QUEUE)).toBe(line.length - letIn);
+  });
+
+  it('reads the places of the holders once, however many it lets in', async () => {
+    const ear = new Redis(server.url);
+    ends.push(() => {
+      ear.disconnect();
+    });
+    await ear.subscribe('ear');
+    const [stays, leaves] = tokens(2, 'limit:20', 2) as [string, string];
+    const line = tokens(8, 'limit:20', 2);
+    await acquire(stays);
+    const [, , fence = 0] = await acquire(leaves);
+    for (const [place, token] of line.entries())
+      await redis.zadd(QUEUE, place, `${token} 1000 ear`);
+    const calls = await server.commandsDuring(() => release(leaves, fence));
+    expect(await redis.zcard(QUEUE)).toBe(0);
+    expect(calls.get('zrangebyscore')).toBeLessThan(2 * line.length);
   });
 });
 

@@ -453,6 +453,14 @@ describe.each(versions)('locks over clients of %s', (_version, redis) => {
       expect((await waiting).isHeld).toBe(true);
     }, 60_000);
 
+    it('are inspected where their slot has moved to', async () => {
+      const service = await open({ redis: clusterOf() });
+      const lock = await service.acquire('inspected', { ttl: '60s' });
+      await cluster.moveSlot('lock:inspected');
+      expect(await service.inspect('inspected')).toMatchObject({ held: true });
+      expect(await lock.release()).toBe(true);
+    });
+
     it('begin while one of the named nodes is away', async () => {
       const port = await freePort();
       const service = await open({

@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Cluster } from 'ioredis';
+import { createCluster } from 'redis';
 import {
   LockNotAcquiredError,
   LockService,
@@ -406,6 +407,23 @@ describe('a Cluster with a replica for each master', () => {
     await lock.extend();
     await lock.release();
   });
+
+  it.each(['ioredis', 'node-redis'])(
+    'runs guarded commands once although their slot moves: %s',
+    async (library) => {
+      const rootNodes = cluster.startupNodes.map((socket) => ({ socket }));
+      const redis = library === 'ioredis' ? client : createCluster({ rootNodes });
+      const locks = await opened({ redis, replicas: REPLICAS });
+      const [key] = (await keysOfMasters()) as [string];
+      const data = `{lock:${key}}:total`;
+      const lock = await locks.acquire(key, { wait: 0 });
+      const add = (count: number) => lock.guarded([['incrby', data, count]]);
+      await add(1);
+      await cluster.moveSlot(`lock:${key}`, 0, () => failureOf(add(10)));
+      expect(await add(100)).toEqual([101]);
+      expect(await lock.release()).toBe(true);
+    },
+  );
 
   it('goes on after a fail-over of which the old master stays as a replica', async () => {
     const locks = await opened({ redis: client, replicas: REPLICAS });

@@ -79,8 +79,10 @@ export class RedisCluster {
   /**
    * Moves the slot of a key to the next master, as `redis-cli --cluster reshard` does it: key by key, with a pause before each and after
    * the last one. Meanwhile both masters redirect or refuse. Resolves when every node knows the new master.
+   *
+   * @param whenEmpty is called when all keys have moved, and the old master still has the slot
    */
-  async moveSlot(key: string, pauseMs = 0): Promise<void> {
+  async moveSlot(key: string, pauseMs = 0, whenEmpty?: () => Promise<unknown>): Promise<void> {
     const [from, masters] = [await this.masterOf(key), await this.#masters()];
     const to = masters[(masters.indexOf(from) + 1) % masters.length]!;
     const slot = Number(await from.command('CLUSTER', 'KEYSLOT', key));
@@ -93,6 +95,7 @@ export class RedisCluster {
       if (next === undefined) break;
       await from.command('MIGRATE', '127.0.0.1', to.port, next, 0, MIGRATED_WITHIN_MS);
     }
+    await whenEmpty?.();
     for (const node of new Set([to, from, ...masters]))
       await node.command('CLUSTER', 'SETSLOT', slot, 'NODE', toId);
     await everyNode(this.nodes, async (node) => (await masterPortAt(node, slot)) === to.port);

@@ -110,16 +110,16 @@ export class AcknowledgedWrites {
     let together = await this.#pipeline(batch, 'sha');
     for (let tries = 0; tries < MOST_TRIES; tries += 1) {
       const { results } = together;
-      const moved = batch.filter((_, index) => isRedirection(results[index]));
-      // ioredis follows redirections of a pipeline only when all of its answers are the same one, and that of WAIT is not. One by one
-      // it does, and knows the way then, unless a node that does not know yet tells it otherwise. What is sent twice is done once.
-      await Promise.allSettled(
-        moved.map(({ script, call }) =>
-          this.#connection.client.command('eval', script.lua, ...call),
-        ),
-      );
+      const moved = batch.find((_, index) => hasMoved(results[index]));
+      // ioredis follows redirections of a pipeline only when all of its answers are the same one, and that of WAIT is not. It follows
+      // that of one command, and knows the way then, unless a node that does not know yet tells it otherwise. The script does nothing,
+      // because not all that is written may be written twice. ASK is an outage that passes: to follow it shows no way.
+      if (moved !== undefined)
+        await Promise.allSettled([
+          this.#connection.client.command('eval', 'return 0', ...moved.call),
+        ]);
       const isToRepeat = (write: Write, index: number): boolean =>
-        (moved.includes(write) || isUnknownScript(results[index])) && isInTime(write);
+        (hasMoved(results[index]) || isUnknownScript(results[index])) && isInTime(write);
       const repeated = batch.filter(isToRepeat);
       if (repeated.length === 0) return together;
       const again = await this.#pipeline(repeated, 'lua');
@@ -151,7 +151,7 @@ export class AcknowledgedWrites {
 
 const NOT_RUN: CommandResult = [new Error('the pipeline was not run'), undefined];
 
-/** At most how often a request is sent that was redirected, or whose script the server did not know. */
+/** At most how often a request is sent whose slot has moved, or whose script the server did not know. */
 const MOST_TRIES = 4;
 
 interface Together {
@@ -163,8 +163,8 @@ interface Together {
 
 const isInTime = ({ limit }: Write): boolean => !limit.isOver;
 
-const isRedirection = (result: CommandResult | undefined): boolean =>
-  /^(MOVED|ASK) /.test(result?.[0]?.message ?? '');
+const hasMoved = (result: CommandResult | undefined): boolean =>
+  result?.[0]?.message.startsWith('MOVED ') === true;
 
 const isUnknownScript = (result: CommandResult | undefined): boolean =>
   result?.[0]?.message.startsWith('NOSCRIPT') === true;

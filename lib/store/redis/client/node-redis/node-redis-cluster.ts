@@ -77,8 +77,15 @@ export class NodeRedisCluster implements RedisClient {
 
   async pipeline(commands: readonly Command[]): Promise<readonly CommandResult[]> {
     const [key] = commands.flatMap(commandKeys);
-    const replies = await this.#nodeOf(slotOf(key)).sendAll(commands.map(textOf));
-    return settled(replies);
+    for (let redirections = 0; ; redirections += 1) {
+      const node = this.#nodeOf(slotOf(key));
+      const results = await settled(await node.sendAll(commands.map(textOf)));
+      const targets = results.flatMap(([error]) => redirectionOf(error, node) ?? []);
+      const moves = targets.filter(({ isForOnce }) => !isForOnce);
+      for (const { slot, address } of moves) this.#moved(slot, address);
+      // What the node did not take may be sent again, but not apart from what it took.
+      if (moves.length < results.length || redirections === MOST_REDIRECTIONS) return results;
+    }
   }
 
   keysIn(command: Command): readonly string[] {

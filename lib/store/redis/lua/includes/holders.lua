@@ -48,12 +48,17 @@ local function is_marker(holder) return string.sub(holder, 1, 10) == 'holdfast::
 
 -- The number of holders whose time is not over. It only reads: after a first write, a script may write although memory is full.
 local function live(holders) return redis.call('ZCOUNT', holders, '(' .. text(now), '+inf') end
+-- By holder set: the places of its holders beyond the first of each. They are read once, because a script may admit many callers.
+local extra = {}
 -- The number of their places, if some may have several: the shadows are before all other members.
 local function in_use(holders, count)
+  if extra[holders] then return count + extra[holders] end
+  local more = 0
   for _, each in ipairs(redis.call('ZRANGEBYSCORE', holders, '-inf', '(' .. text(-now))) do
-    count = count + places_of(string.sub(each, 2)) - 1
+    more = more + places_of(string.sub(each, 2)) - 1
   end
-  return count
+  extra[holders] = more
+  return count + more
 end
 local function one_of(holders)
   return redis.call('ZRANGEBYSCORE', holders, '(' .. text(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
@@ -142,6 +147,7 @@ local function add_holder(main, holders, token, ttl, phase)
   local mode = mode_of(token)
   if mode then
     local ends = now + ttl * 1000
+    if extra[holders] and not is_in(holders, token) then extra[holders] = extra[holders] + places_of(token) - 1 end
     redis.call('ZADD', holders, ends, token)
     if places_of(token) > 1 then redis.call('ZADD', holders, -ends, shadow(token)) end
     redis.call('ZREMRANGEBYSCORE', holders, -now, now)
@@ -156,6 +162,7 @@ local function add_holder(main, holders, token, ttl, phase)
 end
 
 local function take_out(holders, token)
+  extra[holders] = nil
   redis.call('ZREM', holders, token)
   if places_of(token) > 1 then redis.call('ZREM', holders, shadow(token)) end
 end
