@@ -9,11 +9,15 @@ import {
   Res,
   Sse,
   StreamableFile,
+  UseInterceptors,
+  type CallHandler,
+  type ExecutionContext,
   type MessageEvent,
+  type NestInterceptor,
 } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { WithLock } from 'nestjs-holdfast';
-import { defer, Observable, Subject } from 'rxjs';
+import { defer, mergeMap, Observable, Subject } from 'rxjs';
 import { deferred, eventually, until, type Deferred } from '../support/eventually.js';
 import { Gate } from './gate.js';
 import {
@@ -32,6 +36,10 @@ let gate: Gate;
 let events: Subject<string>;
 let stopped: Deferred<void>;
 let cleanedUp: Deferred<boolean>;
+/** What the last file reads from. */
+let source: Readable;
+/** How often an object of the application was destroyed: no stream, but what an ORM calls its row. */
+let destroyed: number;
 let app: HttpApp;
 
 async function* chunks(): AsyncGenerator<string> {
@@ -42,8 +50,31 @@ async function* chunks(): AsyncGenerator<string> {
 
 /** What both adapters' responses can do. */
 interface AnyResponse {
+  readonly raw?: ServerResponse;
   header(name: string, value: string): unknown;
   send(body: string): unknown;
+  hijack?(): unknown;
+}
+
+/** Sends the beginning of a response. */
+function begin(response: AnyResponse): ServerResponse {
+  response.hijack?.();
+  const raw = response.raw ?? (response as unknown as ServerResponse);
+  raw.write('first ');
+  return raw;
+}
+
+/** Makes a file of the answer, in a while. */
+class LateFiles implements NestInterceptor {
+  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    return next.handle().pipe(mergeMap(lateFile));
+  }
+}
+
+async function lateFile(): Promise<StreamableFile> {
+  source = Readable.from(chunks());
+  await gate.pass();
+  return new StreamableFile(source);
 }
 
 @Controller()
@@ -103,6 +134,44 @@ class Responses {
   async returnedRes(@Param('id') id: string, @Res() response: AnyResponse): Promise<AnyResponse> {
     void gate.pass().then(() => response.send(`first last${id}`));
     return response;
+  }
+
+  @Get('valued-res/:id')
+  @WithLock('a:<id>')
+  async valuedRes(@Param('id') id: string, @Res() response: AnyResponse): Promise<unknown> {
+    const raw = begin(response);
+    void gate.pass().then(() => raw.end(`last${id}`));
+    return { destroy: () => (destroyed += 1) };
+  }
+
+  @Get('working-res/:id')
+  @WithLock('a:<id>')
+  async workingRes(@Param('id') id: string, @Res() response: AnyResponse): Promise<void> {
+    const raw = begin(response);
+    await gate.pass();
+    (app.locks.current()?.signal as AbortSignal).throwIfAborted();
+    raw.end(`last${id}`);
+  }
+
+  @Get('careless-res/:id')
+  @WithLock('a:<id>')
+  async carelessRes(@Param('id') id: string, @Res() response: AnyResponse): Promise<void> {
+    const raw = begin(response);
+    events.subscribe(() => raw.end(`last${id}`));
+    await gate.pass();
+  }
+
+  @Get('late-file/:id')
+  @WithLock('a:<_id>')
+  async lateFile(@Param('id') _id: string): Promise<StreamableFile> {
+    return lateFile();
+  }
+
+  @Get('intercepted-file/:id')
+  @UseInterceptors(LateFiles)
+  @WithLock('a:<id>')
+  async interceptedFile(@Param('id') id: string): Promise<string> {
+    return id;
   }
 
   @Get('passthrough/:id')
@@ -179,6 +248,7 @@ beforeEach(() => {
   events = new Subject();
   stopped = deferred();
   cleanedUp = deferred();
+  destroyed = 0;
 });
 afterEach(closeHttpApps);
 
@@ -208,7 +278,7 @@ describe.each(ADAPTERS)('the lock of a handler, on %s', (adapter) => {
 
   const fetched = adapter === 'Fastify' ? ['fetched'] : [];
 
-  it.each([...FILES, ...fetched, ...GENERATORS, 'res', 'returned-res'])(
+  it.each([...FILES, ...fetched, ...GENERATORS, 'res', 'returned-res', 'valued-res'])(
     'stays to the end of a response that is streamed or sent by hand (%s)',
     async (route) => {
       const { get, locks } = await start();
@@ -226,7 +296,7 @@ describe.each(ADAPTERS)('the lock of a handler, on %s', (adapter) => {
     },
   );
 
-  it.each([...FILES, ...fetched, ...GENERATORS])(
+  it.each([...FILES, ...fetched, ...GENERATORS, 'valued-res'])(
     'cuts a response off when it is lost: the client does not take it for whole (%s)',
     async (route) => {
       await start();
@@ -235,7 +305,33 @@ describe.each(ADAPTERS)('the lock of a handler, on %s', (adapter) => {
       await eventually(() => responses[0]!.headersSent); // by now, the lock is that of the response
       app.locks.lose('a:1');
       await expect(answer).rejects.toThrow();
+      expect(destroyed).toBe(0);
       gate.open();
+    },
+  );
+
+  it.each(['working-res', 'careless-res'])(
+    'cuts a response off whose handler still works when it is lost (%s)',
+    async (route) => {
+      await start();
+      const answer = app.get(`/${route}/1`);
+      await gate.reached;
+      app.locks.lose('a:1');
+      gate.open();
+      await expect(answer).rejects.toThrow();
+    },
+  );
+
+  it.each(['late-file', 'intercepted-file'])(
+    'leaves no stream open that came after it was lost (%s)',
+    async (route) => {
+      await start();
+      const answer = app.get(`/${route}/1`);
+      await gate.reached;
+      app.locks.lose('a:1');
+      gate.open();
+      expect(await answer).toMatchObject({ status: 409, body: { code: 'LOCK_LOST' } });
+      expect(source.destroyed).toBe(true);
     },
   );
 

@@ -1,8 +1,6 @@
 import 'reflect-metadata';
+import { PARAMETERS } from '../transports/transport.js';
 import { PATTERN } from './own-answers.js';
-
-/** Where Nest, on every transport, notes what `@Body()`, `@Args()`, `@Payload()` and their like say of a handler's parameters. */
-export const PARAMETERS = '__routeArguments__';
 
 /** Where `@UsePipes` notes its pipes. */
 const PIPES = '__pipes__';

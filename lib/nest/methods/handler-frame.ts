@@ -3,6 +3,7 @@ import type { ExecutionContext } from '@nestjs/common';
 import { onAbort } from '../../queue/on-abort.js';
 import { Scope } from '../../sections/scope.js';
 import type { Section } from '../../sections/section.js';
+import { destroySource } from '../transports/http.js';
 import { transportOf } from '../transports/transport-of.js';
 import type { OpenResponse, Transport } from '../transports/transport.js';
 import type { LockFeature } from './lock-feature.js';
@@ -32,8 +33,6 @@ export class HandlerFrame {
   /** What its calls have in common. */
   readonly common: Pick<Invocation, 'className' | 'feature' | 'request'>;
   readonly transport: Transport;
-  /** The arguments of the call; empty until it came. */
-  #args: readonly unknown[] = [];
   /** The lock of the frame, asked for or held. */
   #scope: Promise<Scope> | undefined;
   #section: Section | undefined;
@@ -89,7 +88,6 @@ export class HandlerFrame {
    * all have ended.
    */
   async enter(invocation: Invocation): Promise<Scope> {
-    this.#args = invocation.args;
     this.#running += 1;
     let scope: Scope;
     try {
@@ -115,11 +113,15 @@ export class HandlerFrame {
    */
   async complete(value: unknown): Promise<void> {
     const { context, locked } = this.call;
-    const answer = { value, args: this.#args, propertyKey: locked.propertyKey };
+    const answer = { value, propertyKey: locked.propertyKey };
     const response = this.transport.openResponse(context, answer);
     const isLost = this.#section?.lock.signal.aborted === true;
-    if (this.#running > 0 || (response !== undefined && !isLost)) this.leave(response);
-    else await (await this.#end())?.finish();
+    if (this.#running > 0 || (response !== undefined && !isLost)) {
+      this.leave(response);
+      return;
+    }
+    if (isLost) destroySource(value);
+    await (await this.#end())?.finish();
   }
 
   /**

@@ -18,7 +18,7 @@ import { lockNameOf, type LockOrigin } from '../../lease/lock-request.js';
 import { inPlace } from '../../options/in-place.js';
 import { refuseUnknown, type Kind } from '../../options/unknown-option.js';
 import type { Scope } from '../../sections/scope.js';
-import { PARAMETERS } from '../handlers/handler-parameters.js';
+import { PARAMETERS } from '../transports/transport.js';
 import { FireTime } from './fire-time.js';
 import { byHand, features, type LockFeature } from './lock-feature.js';
 import {

@@ -1,5 +1,6 @@
 import { OTHER_WORDS } from '../../options/unknown-option.js';
 import { Scope } from '../../sections/scope.js';
+import { destroySource } from '../transports/http.js';
 import { lockingDecorator } from './decorate.js';
 import type { LockedCall } from './locked-call.js';
 import { lockedIterable } from './locked-iterable.js';
@@ -19,12 +20,20 @@ const DECORATOR: LockDecorator = {
 export async function lockedPromise(call: LockedCall): Promise<unknown> {
   const entry = await call.enter();
   if (!(entry instanceof Scope)) return entry.answer;
-  return entry.run(
-    () => call.apply(),
-    (value) => {
-      refuseStream(call, value);
-    },
-  );
+  let result: unknown;
+  try {
+    return await entry.run(
+      () => call.apply(),
+      (value) => {
+        result = value;
+        refuseStream(call, value);
+      },
+    );
+  } catch (error) {
+    // What a service returns may have other uses.
+    if (call.frame !== undefined) destroySource(result);
+    throw error;
+  }
 }
 
 const RUN = { promise: lockedPromise, observable: lockedObservable, iterable: lockedIterable };

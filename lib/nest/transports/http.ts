@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import { constants } from 'node:http2';
 import type { Socket } from 'node:net';
-import { finished } from 'node:stream';
+import { finished, isReadable, type Readable } from 'node:stream';
 import { StreamableFile, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { BaseExceptionFilter } from '@nestjs/core';
-import type { LockError } from '../../errors.js';
+import { LockLostError, type LockError } from '../../errors.js';
 import type { RequestValues } from '../../key/index.js';
 import { clientGone } from './faults.js';
-import type { Transport } from './transport.js';
+import { PARAMETERS, type Transport } from './transport.js';
 
 /** Express' objects are Node's own, Fastify's have them as `raw`. */
 type OrRaw<T> = T & { readonly raw?: T };
@@ -17,8 +17,13 @@ interface OfHttp2 {
   readonly stream?: { readonly destroyed: boolean; close(code: number): void };
 }
 
+type RawResponse = ServerResponse & OfHttp2;
+
 /** What `@Sse` notes on a handler. */
 const SSE = '__sse__';
+
+/** How Nest numbers a response among the parameters of a handler. */
+const RESPONSE = '1';
 
 /** What `@Res({ passthrough: true })` notes on the class, by method: Nest still sends the answer. */
 const PASSTHROUGH = '__responsePassthrough__';
@@ -49,7 +54,13 @@ export const httpTransport: Transport = {
 
   streamsMessage: false,
 
-  announce: setRetryAfter,
+  announce: (error, host) => {
+    setRetryAfter(error, host);
+    // Nest would end a body that has begun, as if it were whole. It sends the error of events as one of them.
+    if (!(error instanceof LockLostError) || isSse(host)) return;
+    const raw = rawOf(host);
+    if (raw.headersSent && !raw.writableEnded) cutOff(raw);
+  },
 
   failureOf: (error, host: ArgumentsHost | ExecutionContext) => {
     // Nest sends the message as an event.
@@ -64,21 +75,16 @@ export const httpTransport: Transport = {
 
   // The handler answered with a stream (Express' response is one, Fastify's is a promise of its end). Or it took
   // over the response (`@Res()`) and has not ended it yet.
-  openResponse: (context, { value, args, propertyKey }) => {
-    const response = context.switchToHttp().getResponse<OrRaw<ServerResponse & OfHttp2>>();
-    const raw = response.raw ?? response;
-    const tookOver =
-      value === undefined &&
-      args.some((arg) => arg === response || arg === raw) &&
-      Reflect.getMetadata(PASSTHROUGH, context.getClass(), propertyKey) !== true;
+  openResponse: (context, { value, propertyKey }) => {
+    const raw = rawOf(context);
+    const tookOver = takesOver(context.getClass(), propertyKey);
     if ((!tookOver && !isStream(value)) || raw.writableEnded) return undefined;
     const request = context.switchToHttp().getRequest<OrRaw<{ readonly socket: Socket }>>();
     return {
       over: overOf(raw, (request.raw ?? request).socket),
       cut: () => {
-        sourceOf(value).destroy?.();
-        if (raw.stream === undefined) raw.destroy();
-        else raw.stream.close(constants.NGHTTP2_CANCEL);
+        destroySource(value);
+        cutOff(raw);
       },
     };
   },
@@ -86,8 +92,7 @@ export const httpTransport: Transport = {
   keepMessages: () => undefined,
 
   watchClient: (context, gone) => {
-    const response = context.switchToHttp().getResponse<OrRaw<ServerResponse & OfHttp2>>();
-    const raw = response.raw ?? response;
+    const raw = rawOf(context);
     const onClose = (): void => {
       // A response of HTTP/2 says that it has finished also when its stream was cancelled.
       if (raw.writableEnded && raw.writableFinished) return;
@@ -105,7 +110,30 @@ export const httpTransport: Transport = {
 };
 
 function isSse(host: ArgumentsHost | ExecutionContext): boolean {
-  return 'getHandler' in host && Reflect.getMetadata(SSE, host.getHandler()) === true;
+  // The host of a filter has no handler: it is `null`.
+  return (
+    'getHandler' in host && Reflect.getMetadata(SSE, Object(host.getHandler()) as object) === true
+  );
+}
+
+/** Whether the handler sends the response: Nest ignores its result. */
+function takesOver(owner: object, propertyKey: string | symbol): boolean {
+  const noted = (Reflect.getMetadata(PARAMETERS, owner, propertyKey) ?? {}) as object;
+  return (
+    Object.keys(noted).some((key) => key.split(':')[0] === RESPONSE) &&
+    Reflect.getMetadata(PASSTHROUGH, owner, propertyKey) !== true
+  );
+}
+
+function rawOf(host: ArgumentsHost): RawResponse {
+  const response = host.switchToHttp().getResponse<OrRaw<RawResponse>>();
+  return response.raw ?? response;
+}
+
+/** Ends a response so that its client does not take it for whole. */
+function cutOff(response: RawResponse): void {
+  if (response.stream === undefined) response.destroy();
+  else response.stream.close(constants.NGHTTP2_CANCEL);
 }
 
 /** A response that waits behind others on its connection (pipelining) is not told when that is cut. */
@@ -121,9 +149,12 @@ function overOf(response: ServerResponse, socket: Socket): Promise<void> {
   });
 }
 
-/** What a response is made from. */
-const sourceOf = (value: unknown): { destroy?: () => void } =>
-  value instanceof StreamableFile ? value.getStream() : (Object(value) as object);
+/** Closes what a response would be made from. Other objects have a `destroy`, too: that of a row deletes it. */
+export function destroySource(value: unknown): void {
+  const source = value instanceof StreamableFile ? value.getStream() : (value as Readable);
+  // What a web stream reads from is closed by its reader.
+  if (isReadable(source)) (source as Partial<Readable>).destroy?.();
+}
 
 function isStream(value: unknown): boolean {
   if (value instanceof StreamableFile) return true;

@@ -3,10 +3,12 @@ import type { HttpAdapterHost } from '@nestjs/core';
 import type { LockError } from '../../errors.js';
 import type { RequestValues } from '../../key/index.js';
 
-/** What a handler has answered, and how it was called. */
+/** Where Nest, on every transport, notes what `@Body()`, `@Args()`, `@Payload()` and their like say of a handler's parameters. */
+export const PARAMETERS = '__routeArguments__';
+
+/** What a handler has answered. */
 export interface HandlerAnswer {
   readonly value: unknown;
-  readonly args: readonly unknown[];
   readonly propertyKey: string | symbol;
 }
 
