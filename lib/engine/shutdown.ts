@@ -42,7 +42,7 @@ export async function shutDown(parts: Components, timeoutMs: number): Promise<vo
   keeper.close();
   forgotten.close();
   for (const kind of warnings) kind.flush();
-  scheduler.clear();
+  scheduler.toBackground();
   await store.close();
 }
 

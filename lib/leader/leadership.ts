@@ -81,7 +81,7 @@ export class Leadership implements AsyncDisposable {
 
   /**
    * Lets another instance lead; this one is a candidate again a second later. Resolves when the work has ended and the
-   * leadership is released.
+   * leadership is released. In `onElected`, call `lead.stepDown()` instead: work that awaits this waits for itself.
    */
   async stepDown(): Promise<void> {
     const term = this.#term;

@@ -3,6 +3,7 @@ import type { Scheduler, Task } from '../time/scheduler.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
 import { backOffMs, type BackOff } from '../time/back-off.js';
 import { PendingTasks } from '../time/pending-tasks.js';
+import { isRefused } from './unavailable.js';
 
 /** Between two rounds while the store does not reply. */
 const RETRY: BackOff = { firstMs: 50, longestMs: 5_000 };
@@ -51,7 +52,7 @@ interface Entry {
 
 /**
  * Cleans up, in rounds, what requests without a reply may have left in the store. It uses one timer and sends a few
- * requests at a time. When one has found the store unavailable, it sends no more of them in that round.
+ * requests at a time. When one has found the store unavailable, it sends no more of them in that round, unless that is the last one.
  */
 export class CleanUp {
   readonly #deps: Dependencies;
@@ -111,32 +112,32 @@ export class CleanUp {
   }
 
   /** Never rejects. */
-  async #ask(entry: Entry): Promise<ReleaseOutcome['status']> {
+  async #ask(entry: Entry): Promise<ReleaseOutcome> {
     const { lease } = entry;
     entry.asking = true;
-    const { status } = await this.#asking.add(
+    const outcome = await this.#asking.add(
       this.#deps.store.release(lease, lease.lastToken, this.#keepMsOf(entry)),
     );
     entry.asking = false;
-    if (status === 'released') this.#deps.onRemoved(lease.keys);
-    if (status !== 'unavailable') this.#hasAnswered();
+    if (outcome.status === 'released') this.#deps.onRemoved(lease.keys);
+    if (outcome.status !== 'unavailable') this.#hasAnswered();
     // A newer request for this token has replaced the entry.
-    if (this.#entries.get(lease.token) !== entry) return status;
-    const againMs = this.#askAgainMs(entry, status);
+    if (!this.#isLatest(entry)) return outcome;
+    const againMs = this.#askAgainMs(entry, outcome);
     entry.dueMs = this.#ageOf(entry) + againMs;
     if (entry.dueMs < lease.ttlMs) this.#plan(againMs);
-    // A second request to remove the token has an entry of its own.
-    else if (this.#isLatest(entry)) this.#entries.delete(lease.token);
-    return status;
+    else this.#entries.delete(lease.token);
+    return outcome;
   }
 
   #isLatest(entry: Entry): boolean {
     return this.#entries.get(entry.lease.token) === entry;
   }
 
-  #askAgainMs(entry: Entry, status: ReleaseOutcome['status']): number {
-    if (status === 'released') return Infinity;
-    if (status === 'unavailable') return this.#delayMs;
+  #askAgainMs(entry: Entry, outcome: ReleaseOutcome): number {
+    if (outcome.status === 'released') return Infinity;
+    if (outcome.status === 'unavailable')
+      return isRefused(outcome) ? RETRY.longestMs : this.#delayMs;
     return ASK_AGAIN_MS[entry.notHeld++] ?? Infinity;
   }
 
@@ -183,14 +184,15 @@ export class CleanUp {
     if (nextMs < Infinity) this.#plan(Math.max(nextMs, RETRY.firstMs));
   }
 
-  /** Resolves with whether the store replied for all of them. It stops at the first one without a reply. */
+  /** Resolves with whether the store replied for all of them. Unless it is the last time, it stops at the first one without a reply. */
   async #workOff(entries: readonly Entry[], atOnce: number): Promise<boolean> {
     const queue = entries.values();
     const state = this.#state;
     let complete = true;
     const work = async (): Promise<void> => {
       for (const entry of queue) {
-        if ((await this.#ask(entry)) === 'unavailable') {
+        const outcome = await this.#ask(entry);
+        if (outcome.status === 'unavailable' && !isRefused(outcome)) {
           complete = false;
           // To the end: one that always fails must not keep the others from their turn.
           if (this.#isLatest(entry)) {
@@ -198,7 +200,7 @@ export class CleanUp {
             this.#entries.set(entry.lease.token, entry);
           }
         }
-        if (!complete || this.#state !== state) return;
+        if (this.#state !== state || (!complete && state === 'open')) return;
       }
     };
     await Promise.all(Array.from({ length: Math.min(atOnce, entries.length) }, work));

@@ -9,3 +9,7 @@ export interface Unavailable {
   /** The request never left this process, so it can have left nothing behind. */
   readonly sent?: false;
 }
+
+/** The server has refused the request. */
+export const isRefused = ({ transient, sent }: Unavailable): boolean =>
+  !transient && sent !== false;

@@ -57,6 +57,7 @@ export class Scheduler implements ChainOwner<DueTask> {
   readonly #context = new AsyncResource('HoldfastScheduler');
   readonly #slots = new BriefMap<number, Slot>();
   #timer: { readonly slot: number; readonly cancel: CancelTimer } | undefined;
+  #where: 'background' | undefined;
 
   constructor(runtime: Runtime) {
     this.runtime = runtime;
@@ -79,14 +80,14 @@ export class Scheduler implements ChainOwner<DueTask> {
     }
     slot.add(task);
     if (this.#timer === undefined || number < this.#timer.slot) this.#arm(number);
-    else this.#timer.cancel.keepRunning?.(true);
+    else if (this.#where === undefined) this.#timer.cancel.keepRunning?.(true);
   }
 
-  /** Forgets every task and stops the timer. */
-  clear(): void {
-    this.#slots.clear();
-    this.#timer?.cancel();
-    this.#timer = undefined;
+  /** Lets the process end before its tasks come up. They still do, because calls may wait for them. */
+  toBackground(): void {
+    this.#where = 'background';
+    if (this.#slots.size === 0) this.#rest();
+    else if (this.#timer !== undefined) this.#arm(this.#timer.slot);
   }
 
   /** A slot is empty; it may be one that has come up. */
@@ -99,18 +100,26 @@ export class Scheduler implements ChainOwner<DueTask> {
   /** Most often the next task comes before the timer. So the timer stays, where it need not keep the process running. */
   #rest(): void {
     const { keepRunning } = this.#timer?.cancel ?? {};
-    if (keepRunning === undefined) this.clear();
-    else keepRunning(false);
+    if (keepRunning !== undefined && this.#where === undefined) {
+      keepRunning(false);
+      return;
+    }
+    this.#timer?.cancel();
+    this.#timer = undefined;
   }
 
   #arm(slot: number): void {
     this.#timer?.cancel();
     const delayMs = slot * SLOT_MS - this.runtime.now().monotonicMs;
     const cancel = this.#context.runInAsyncScope(() =>
-      this.runtime.setTimer(() => {
-        this.#timer = undefined;
-        this.#runDue();
-      }, delayMs),
+      this.runtime.setTimer(
+        () => {
+          this.#timer = undefined;
+          this.#runDue();
+        },
+        delayMs,
+        this.#where,
+      ),
     );
     this.#timer = { slot, cancel };
   }

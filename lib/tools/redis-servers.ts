@@ -60,7 +60,7 @@ export class RedisServers {
       });
     } finally {
       for (const { connection } of opened) connection.close();
-      scheduler.clear();
+      scheduler.toBackground();
     }
   }
 

@@ -4,7 +4,7 @@ import { Scheduler } from '../../lib/time/scheduler.js';
 import { CleanUp } from '../../lib/store/clean-up.js';
 import { deferred } from '../support/eventually.js';
 import { scriptedService } from '../support/scripted-service.js';
-import { OUTAGE, ScriptedStore } from '../support/scripted-store.js';
+import { FORBIDDEN, OUTAGE, ScriptedStore } from '../support/scripted-store.js';
 import { settled, VirtualRuntime } from '../support/virtual-runtime.js';
 
 const DAY_MS = 86_400_000;
@@ -173,9 +173,37 @@ describe('the clean-up', () => {
     add(40);
     await settled();
     store.onRelease = ({ token }) =>
-      Number(token.slice(6)) < 10 ? { ...OUTAGE, transient: false } : { status: 'released' };
+      Number(token.slice(6)) < 10 ? OUTAGE : { status: 'released' };
     await clock.advance(10_000);
     expect(removed).toHaveLength(30);
+  });
+
+  it('goes on past a crowd that is refused, which it asks again every 5 s', async () => {
+    const { clock, store, removed, add } = setUp();
+    store.onRelease = () => FORBIDDEN;
+    add(1_100);
+    await clock.advance(200);
+    expect(store.released).toHaveLength(1_100);
+    store.onRelease = ({ token }) => (token === 'token:1100' ? { status: 'released' } : FORBIDDEN);
+    add(1);
+    await clock.advance(100);
+    expect(removed).toEqual(['key:1100']);
+    await clock.advance(60_000);
+    expect(store.released).toHaveLength(1_101 + 12 * 1_100);
+    store.onRelease = () => ({ status: 'released' });
+    await clock.advance(5_100);
+    expect(removed).toHaveLength(1_101);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('goes on in its last round past those that get no reply', async () => {
+    const { store, removed, cleanUp, add } = setUp();
+    store.onRelease = () => OUTAGE;
+    add(2_500);
+    await settled();
+    store.onRelease = ({ token }) => (token === 'token:7' ? OUTAGE : { status: 'released' });
+    await cleanUp.finish();
+    expect(removed).toHaveLength(2_499);
   });
 
   it('leaves the line of a token also when that is to be removed a second time', async () => {

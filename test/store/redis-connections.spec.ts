@@ -406,6 +406,25 @@ describe('a connection that breaks', () => {
     await eventually(async () => (await server.command('EXISTS', 'lock:at-once')) === 0);
   });
 
+  it('is answered for when the service shuts down before it is back', async () => {
+    const patient = await open({
+      redis: `redis://127.0.0.1:${String(proxy.port)}`,
+      nodeTimeout: '60s',
+    });
+    const lock = await patient.acquire('left', { ttl: '90s' });
+    proxy.refuse();
+    proxy.cut();
+    await failureOf(patient.tryAcquire('other', { ttl: '90s' }));
+    const waiting = [
+      patient.inspect('left'),
+      patient.getLeader('left'),
+      patient.limiter('limited', { limit: 2 }).setLimit(3),
+      lock.release(),
+    ].map(failureOf);
+    await patient.shutdown(0);
+    await Promise.all(waiting);
+  });
+
   it('or falls silent is given up after some seconds, and a new one opened', async () => {
     proxy.dropSilently();
     const failure = await failureOf(service.tryAcquire('silent', { ttl: '60s' }));

@@ -116,21 +116,14 @@ describe('Scheduler', () => {
     expect(calls).toEqual(['a@10000', 'b@10000']);
   });
 
-  it('forgets everything when cleared', async () => {
+  it('in the background still calls back: a call may wait for that', async () => {
     const { clock, scheduler, calls, schedule } = setUp();
     schedule('a', 100);
-    scheduler.clear();
-    expect(clock.timers).toBe(0);
+    scheduler.toBackground();
+    schedule('b', 200);
     await clock.advance(1_000);
-    expect(calls).toEqual([]);
-  });
-
-  it('can be cleared when it is empty, and used again', async () => {
-    const { clock, scheduler, calls, schedule } = setUp();
-    scheduler.clear();
-    schedule('a', 100);
-    await clock.advance(100);
-    expect(calls).toEqual(['a@100']);
+    expect(calls).toEqual(['a@100', 'b@200']);
+    expect(clock.timers).toBe(0);
   });
 
   it('calls back outside the async context of the call that set the timer', async () => {
@@ -150,14 +143,17 @@ describe('Scheduler', () => {
     const setUpTimers = () => {
       const clock = new CountingRuntime();
       const kept: boolean[] = [];
-      const setTimer = (callback: () => void, delayMs: number) =>
-        Object.assign(clock.setTimer(callback, delayMs), {
+      const where: ('background' | undefined)[] = [];
+      const setTimer = (callback: () => void, delayMs: number, place?: 'background') => {
+        where.push(place);
+        return Object.assign(clock.setTimer(callback, delayMs), {
           keepRunning: (isNeeded: boolean) => void kept.push(isNeeded),
         });
+      };
       const scheduler = new Scheduler(
         Object.assign(Object.create(clock) as typeof clock, { setTimer, now: () => clock.now() }),
       );
-      return { clock, kept, scheduler };
+      return { clock, kept, where, scheduler };
     };
 
     it('leaves its timer when nothing is left, and does not need it', () => {
@@ -171,6 +167,27 @@ describe('Scheduler', () => {
       scheduler.schedule(100, () => undefined).cancel();
       scheduler.schedule(150, () => undefined);
       expect([clock.timersSet, kept]).toEqual([1, [false, true]]);
+    });
+
+    it('never needs it in the background', async () => {
+      const { clock, kept, where, scheduler } = setUpTimers();
+      const calls: number[] = [];
+      scheduler.schedule(100, () => undefined);
+      scheduler.toBackground();
+      scheduler.schedule(150, () => calls.push(clock.now().monotonicMs));
+      await clock.advance(150);
+      expect(calls).toEqual([150]);
+      expect(where).toEqual([undefined, 'background', 'background']);
+      expect([clock.timers, kept]).toEqual([0, []]);
+    });
+
+    it('leaves none in the background when nothing is left', () => {
+      const { clock, scheduler } = setUpTimers();
+      scheduler.schedule(100, () => undefined).cancel();
+      scheduler.toBackground();
+      expect(clock.timers).toBe(0);
+      scheduler.schedule(100, () => undefined).cancel();
+      expect(clock.timers).toBe(0);
     });
 
     it('sets another one for what comes earlier', () => {

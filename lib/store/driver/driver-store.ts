@@ -135,7 +135,7 @@ export class DriverStore implements LeaseStore {
 
   /** The database is that of the application. */
   close(): Promise<void> {
-    this.#scheduler.clear();
+    this.#scheduler.toBackground();
     return Promise.resolve();
   }
 

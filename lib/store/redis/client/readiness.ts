@@ -139,6 +139,8 @@ export class Readiness {
   close(): void {
     this.#state = 'closed';
     this.client.disconnect();
+    // ioredis reports no end of a connection that it was about to try again.
+    this.#wake('fails', 'waits');
   }
 
   /** Until ready, or until a try to connect has failed: any, or for those who wait one that will fail until a setting is changed. */

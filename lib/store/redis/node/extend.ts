@@ -1,4 +1,5 @@
-import type { ExtendOutcome, LeaseRenewal, Unavailable } from '../../lock-store.js';
+import type { ExtendOutcome, LeaseRenewal } from '../../lock-store.js';
+import { isRefused } from '../../unavailable.js';
 import { replyError } from '../client/reply-errors.js';
 import { extendScript, type KeyAnswer, type KeyRenewal } from '../scripts/extend.js';
 import { putsBack } from '../scripts/script.js';
@@ -51,9 +52,6 @@ export async function extendAt(
     return renewalVote(entries.slice(first, next), server);
   });
 }
-
-/** The server has refused the request. */
-const isRefused = ({ transient, sent }: Unavailable): boolean => !transient && sent !== false;
 
 async function extendBatch(server: Server, entries: readonly Entry[]): Promise<void> {
   const keys = entries.map(({ key }) => key);

@@ -1,4 +1,5 @@
 import calculateSlot from 'cluster-key-slot';
+import { within } from '../../../time/clock.js';
 import type { Runtime } from '../../../time/runtime.js';
 import {
   OPEN_STORES,
@@ -193,15 +194,15 @@ export class RedisStore extends Server implements LockStore, ObservedStore, Obse
   /** Waits for what is on its way there, and tries one last time. What is left at a node that does not answer expires. */
   async close(): Promise<void> {
     OPEN_STORES.delete(this);
-    const timeIsUp = new Promise<void>((resolve) => {
-      this.scheduler.schedule(GIVE_BACK_MS, resolve);
-    });
-    if (!this.isSilent) await Promise.race([this.releasing.settled(), timeIsUp]);
-    if (this.#leftOvers.size > 0 && !this.isSilent)
-      await Promise.race([this.#leftOvers.finish(), timeIsUp]);
+    await within(this.runtime, GIVE_BACK_MS, this.#giveBack());
     this.#leftOvers.close();
     this.disconnect();
-    this.scheduler.clear();
+    this.scheduler.toBackground();
+  }
+
+  async #giveBack(): Promise<void> {
+    if (!this.isSilent) await this.releasing.settled();
+    if (this.#leftOvers.size > 0 && !this.isSilent) await this.#leftOvers.finish();
   }
 }
 

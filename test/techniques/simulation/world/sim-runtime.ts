@@ -13,7 +13,8 @@ export class SimRuntime implements Runtime {
   readonly #clock: SimClock;
   readonly #enter: Enter;
   readonly #name: string;
-  readonly #timers = new Set<() => void>();
+  /** Each with where it is. */
+  readonly #timers = new Map<() => void, 'background' | undefined>();
   /** The number of the last id. Instances are known by the ends of their ids, so each begins elsewhere. */
   #lastId: number;
 
@@ -31,9 +32,9 @@ export class SimRuntime implements Runtime {
     return this.#name;
   }
 
-  /** How many timers are set. */
+  /** How many timers keep the process running. */
   get timers(): number {
-    return this.#timers.size;
+    return [...this.#timers.values()].filter((where) => where === undefined).length;
   }
 
   now(): Instant {
@@ -41,12 +42,14 @@ export class SimRuntime implements Runtime {
     return { monotonicMs: monotonicUs / 1_000, wallMs: Math.floor(wallUs / 1_000) };
   }
 
-  setTimer(callback: () => void, delayMs: number): () => void {
+  setTimer(callback: () => void, delayMs: number, where?: 'background'): () => void {
     // As Node does it: whole milliseconds, at least one.
     const wholeMs = Math.max(1, Math.trunc(delayMs));
     const dueUs = this.#clock.monotonicUs + wholeMs * 1_000;
     const { latestTimerUs, random } = this.#world;
-    return this.#when(callback, dueUs, latestTimerUs * random.processes.fraction());
+    const cancel = this.#when(callback, dueUs, latestTimerUs * random.processes.fraction());
+    this.#timers.set(cancel, where);
+    return cancel;
   }
 
   afterInput(callback: () => void): () => void {
@@ -70,7 +73,7 @@ export class SimRuntime implements Runtime {
 
   /** Forgets all timers: the process is dead. */
   clear(): void {
-    for (const cancel of [...this.#timers]) cancel();
+    for (const cancel of [...this.#timers.keys()]) cancel();
   }
 
   #when(callback: () => void, dueUs: number, lateUs: number): () => void {
@@ -96,7 +99,6 @@ export class SimRuntime implements Runtime {
         }, Phase.Usual);
       });
     };
-    this.#timers.add(cancel);
     arm(lateUs);
     return cancel;
   }
