@@ -47,6 +47,9 @@ const MOST_NOTES = 1_000;
 /** Far longer than a caller takes to replace a holder. */
 const NEWEST_MS = 3_600_000;
 
+/** At once: a fail-over between the two would leave a key without an end. */
+const ARRIVE = `local number = redis.call('INCR', KEYS[1]) redis.call('PEXPIRE', KEYS[1], ARGV[1]) return number`;
+
 /** For so long those are waited for that answer after a majority. */
 const LATECOMERS_MS = 250;
 
@@ -157,11 +160,8 @@ export class RedisAdminStore implements AdminStore {
   async arrive(key: string): Promise<number> {
     const [number = 0] = await this.#ask('replace the holder at', [key], (node) => {
       const { newest } = node.names(key);
-      const commands: Command[] = [
-        ['incr', newest],
-        ['pexpire', newest, NEWEST_MS],
-      ];
-      return ask(node, commands, ([count]) => countIn(count), WRITES);
+      const arriving: Command = ['eval', ARRIVE, 1, newest, NEWEST_MS];
+      return ask(node, [arriving], ([count]) => countIn(count), WRITES);
     });
     return number;
   }
