@@ -30,10 +30,18 @@ export const foreignName = ({
 /** What undoes a fault, after so long; nothing where it needs no undoing. */
 type Heal = { readonly afterMs: number; readonly heal: () => void } | undefined;
 
+const BRINGS_OLDER_DATA: ReadonlySet<Fault['kind']> = new Set([
+  'data-restored',
+  'fail-over',
+  'server-restarted',
+]);
+
 /** Does what a scenario says to the processes, the servers and the ways between them. */
 export class Faults {
   readonly #stage: Stage;
   readonly #saved = new Map<Fault, Server>();
+  /** Removes what other software has written, and writes no more. */
+  readonly #removals: (() => void)[] = [];
   /** How many have been done. */
   done = 0;
 
@@ -68,7 +76,11 @@ export class Faults {
 
   #do(fault: Fault, index: number): Heal {
     if ('server' in fault && 'process' in fault) return this.#harmLink(fault);
-    return 'server' in fault ? this.#harmServer(fault) : this.#harmProcess(fault, index);
+    if (!('server' in fault)) return this.#harmProcess(fault, index);
+    const healing = this.#harmServer(fault);
+    // Older data bring nothing of other software back.
+    if (BRINGS_OLDER_DATA.has(fault.kind)) for (const remove of this.#removals) remove();
+    return healing;
   }
 
   #harmProcess(fault: Exclude<Fault, { readonly server: number }>, index: number): Heal {
@@ -171,7 +183,12 @@ export class Faults {
         return {
           afterMs: fault.forMs,
           heal: () => {
-            server.command('del', name);
+            const remove = (): void => {
+              const found = server.command('type', name);
+              if ('value' in found && String(found.value) === 'hash') server.command('del', name);
+            };
+            remove();
+            this.#removals.push(remove);
           },
         };
       }

@@ -62,7 +62,7 @@ export function leaderViolations(scenario: Scenario, facts: Facts): readonly str
     ...elected.flatMap((term) => wrongEnds(term, killed)),
     ...(clockWasSet ? [] : soonAgain(elected)),
     ...elected.flatMap((term) => [
-      ...(done.length === 0 ? wrongRotation(term, waits, scenario) : []),
+      ...(done.length === 0 ? wrongRotation(term, waits, { scenario, events }) : []),
       ...notReplaced(term, waits, { scenario, facts }),
     ]),
   ];
@@ -210,9 +210,14 @@ function waitsOf(events: readonly SimEvent[]): readonly Wait[] {
 function wrongRotation(
   { name, client, key, electedAt, over, rotateEveryMs }: Term,
   waits: readonly Wait[],
-  { network }: Scenario,
+  {
+    scenario: { network },
+    events,
+  }: { readonly scenario: Scenario; readonly events: readonly SimEvent[] },
 ): readonly string[] {
   if (rotateEveryMs === undefined || over === undefined) return [];
+  // Work may block its process, which looks later then.
+  const stillMs = stoodStillMs(events, client, [electedAt!, over.at]);
   const tripMs = (network.latencyUs + network.jitterUs) / 1_000;
   const lookedAt = over.at - 10 * tripMs - LATECOMERS_MS;
   const isWanted = waits.some(
@@ -223,7 +228,9 @@ function wrongRotation(
   for (let looks = 1; ; looks += 1) {
     const from = electedAt! + looks * (rotateEveryMs * (1 - DRIFT) - EARLY_MS);
     const until =
-      electedAt! + looks * (rotateEveryMs * (1 + DRIFT) + EARLY_MS + 10 * tripMs + LATECOMERS_MS);
+      electedAt! +
+      looks * (rotateEveryMs * (1 + DRIFT) + EARLY_MS + 10 * tripMs + LATECOMERS_MS) +
+      stillMs;
     if (over.at <= until) return [];
     const inLineAt = from - TRIPS_TO_THE_LINE * tripMs - EARLY_MS;
     const other = waits.find(
