@@ -76,7 +76,10 @@ export function lossesOf(
       if (!forgets(fault, scenario, done)) return [];
       const lateMs = isOfOperator(fault) ? latestArrivalMs(at, scenario, done) : 0;
       // "The old holder is notified first; then the next caller gets the key."
-      const isTelling = isOfOperator(fault) && !closesMeanwhile(fault, calls, [at, at + lateMs]);
+      const isTelling =
+        isOfOperator(fault) &&
+        !closesMeanwhile(fault, calls, [at, at + lateMs]) &&
+        !isDeaf(scenario, calls, [at, at + lateMs]);
       if (isTelling && isCalmBeside({ done }, at, at + lateMs)) return [];
       const isNoticed = isTold(fault) && done.every(answers) && !hasFixedLeases(scenario);
       return [
@@ -119,10 +122,35 @@ const keepsOut =
   (holder: Grant, other: Grant): boolean =>
     holder.mode !== 'exclusive' && other.askedAt > atMs;
 
+interface Event {
+  readonly type: string;
+  readonly at: number;
+  readonly client?: string;
+}
+
+/** Until an instance that has opened has subscribed, and said so in its record. */
+const TRIPS_TO_BE_KNOWN = 10;
+
+/** "A holder that cannot be notified": work blocks its process, or it has just opened. */
+function isDeaf(
+  { network }: Scenario,
+  events: readonly Event[],
+  [from, until]: readonly [number, number],
+): boolean {
+  const knownMs = (TRIPS_TO_BE_KNOWN * 2 * (network.latencyUs + network.jitterUs)) / 1_000;
+  return events.some(({ type, at, client }) => {
+    if (at > until) return false;
+    if (type === 'opened') return at > from - knownMs;
+    const resumes = (other: Event): boolean =>
+      other.type === 'resumed' && other.client === client && other.at > at && other.at < from;
+    return type === 'paused' && !events.some(resumes);
+  });
+}
+
 /** The process of an operator shuts down: it receives no replies any more. */
 const closesMeanwhile = (
   fault: Fault,
-  events: readonly { readonly type: string; readonly at: number; readonly client?: string }[],
+  events: readonly Event[],
   [from, until]: readonly [number, number],
 ): boolean =>
   'process' in fault &&
