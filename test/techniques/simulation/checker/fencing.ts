@@ -25,7 +25,9 @@ export function fencingViolations(
   const exempt = exemption(scenario, done);
   const lateMs = latestAnswerMs(scenario);
   const isKnown = (grant: Grant): boolean =>
-    !isTurnOfLostLease(grant, grants, losses) && !isOldNews(grant, losses, lateMs);
+    !isTurnOfLostLease(grant, grants, losses) &&
+    !isOldNews(grant, losses, lateMs) &&
+    !isUnknownTurn(grant, scenario, done);
   return [
     ...(exempt === 'all'
       ? []
@@ -92,6 +94,26 @@ const isTurnOfLostLease = (
       turn.fencingToken - fencingToken < (turn.grantedAt - askedAt) * 1_000 &&
       losses.some(({ from }) => askedAt <= from && from < turn.grantedAt),
   );
+
+/** "The clocks of several masters differ by more than 1 s", and the holder dies before its masters know the tokens of its turns. */
+function isUnknownTurn(
+  { client, grantedAt }: Grant,
+  { servers, processes }: Scenario,
+  done: readonly DoneFault[],
+): boolean {
+  const skews = servers.map(({ clock }) => clock.skewMs);
+  if (servers.length === 1 || Math.max(...skews) - Math.min(...skews) <= PROPOSED_MS) return false;
+  const ttls = processes.flatMap(({ callers }) =>
+    callers.flatMap(({ operations }) => operations.map(({ ttlMs }) => ttlMs)),
+  );
+  return done.some(
+    ({ fault, at }) =>
+      'process' in fault &&
+      client.split('.')[0] === `p${String(fault.process)}` &&
+      at >= grantedAt &&
+      at - grantedAt <= Math.max(...ttls),
+  );
+}
 
 /** Whether the server may have granted it before a loss of data that came before the answer: who was granted it since has a larger token. */
 const isOldNews = (

@@ -2,8 +2,8 @@ import type { SimEvent } from '../history.js';
 import type { Scenario } from '../scenario.js';
 import type { Facts } from './facts.js';
 
-/** Until a process that has begun to wait for the first time stands in line: it connects its inbox first. */
-export const TRIPS_TO_THE_LINE = 16;
+/** Until a process that waits for the first time stands in line: it connects its inbox, and sends scripts that the server does not know. */
+export const TRIPS_TO_THE_LINE = 20;
 
 /** "Up to 16 of them, or 20 ms of them, go one after the other under one lease before other processes have their turn." */
 const TENURE_MS = 20;
