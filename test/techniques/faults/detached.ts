@@ -13,6 +13,9 @@ const SLACK_MS = 40;
 /** Whom the history names while a lock has no holder. */
 const nobodyAfter = (sender: string): string => `${sender}:nobody`;
 
+/** Whether a grant is that of a detached lock, which has no holder. */
+export const isNobody = (client = ''): boolean => client.endsWith(':nobody');
+
 const parcelOf = (sender: string, part: number): string => nameOf({ client: sender, ask: part });
 
 interface Attempt {

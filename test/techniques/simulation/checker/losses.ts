@@ -1,6 +1,7 @@
 /** When the store may forget what it granted, by docs/internals/promises.md: the only times at which two may hold one key. */
 import { nameOf, type Grant } from '../../faults/grants.js';
 import type { HistoryEvent } from '../../faults/history.js';
+import { isNobody } from '../../faults/detached.js';
 import type { Loss } from '../../faults/safety.js';
 import type { SimEvent } from '../history.js';
 import { isOfOperator, type Fault, type Operation, type Scenario } from '../scenario.js';
@@ -131,7 +132,7 @@ interface Event {
 /** Until an instance that has opened has subscribed, and said so in its record. */
 const TRIPS_TO_BE_KNOWN = 10;
 
-/** "A holder that cannot be notified": work blocks its process, or it has just opened. */
+/** "A holder that cannot be notified": work blocks its process, or it has just opened; and a lock that is detached has no holder. */
 function isDeaf(
   { network }: Scenario,
   events: readonly Event[],
@@ -141,6 +142,7 @@ function isDeaf(
   return events.some(({ type, at, client }) => {
     if (at > until) return false;
     if (type === 'opened') return at > from - knownMs;
+    if (type === 'granted' && isNobody(client)) return true;
     const resumes = (other: Event): boolean =>
       other.type === 'resumed' && other.client === client && other.at > at && other.at < from;
     return type === 'paused' && !events.some(resumes);
