@@ -72,13 +72,13 @@ export class LockLifecycle
     const enhancers = [...new Set(all.map(({ host }) => host))].flatMap((host) =>
       [...(host?.injectables.values() ?? [])].filter(hasObject),
     );
-    const filters = [
+    const unprovided = [
       ...enhancers.map(({ instance }) => instance),
       ...all.flatMap(({ metatype }) => givenFilters(metatype)),
       ...this.#config.getGlobalFilters(),
     ];
-    for (const filter of filters)
-      for (const locked of lockedBy(filter)) refuseUnfit(filter, locked);
+    for (const instance of unprovided)
+      for (const locked of lockedBy(instance)) refuseUnfit(instance, locked);
     bindFeatures(objects);
     for (const { instance } of objects) {
       // Nest injects into what it makes itself; what a factory made, or what is a given value, gets its service here.

@@ -198,26 +198,24 @@ describe('LockModule.forFeature', () => {
       expect(await app.get<Stock>(token).pay('7')).toEqual(['7']);
   });
 
-  it('refuses an object of factories that two modules provide, with different ones', async () => {
-    const OTHER = Symbol('passed on');
+  /** A module that passes on the object that a factory makes in a module with other defaults. */
+  function passedOn(useFactory: (locks: LockService) => Orders): new () => object {
     @Module({
       imports: [LockModule.forFeature({ keyPrefix: 'store:' })],
-      providers: [
-        {
-          provide: MADE,
-          useFactory: (locks: LockService) => new Orders(locks),
-          inject: [LockService],
-        },
-      ],
+      providers: [{ provide: MADE, useFactory, inject: [LockService] }],
       exports: [MADE],
     })
     class Store {}
-    @Module({
-      imports: [Store],
-      providers: [{ provide: OTHER, useFactory: (orders: Orders) => orders, inject: [MADE] }],
-    })
+    const given = { provide: 'passed on', useFactory: (orders: Orders) => orders, inject: [MADE] };
+    @Module({ imports: [Store], providers: [given] })
     class Shop {}
-    await expect(startHttpApp({ imports: [Shop] })).rejects.toThrow(
+    return Shop;
+  }
+
+  it('refuses an object of factories that two modules provide, with different ones', async () => {
+    await expect(
+      startHttpApp({ imports: [passedOn((locks) => new Orders(locks))] }),
+    ).rejects.toThrow(
       /^(Store and Shop|Shop and Store) provide one object of Orders, and LockModule\.forFeature\(\) differs between them\. .*useExisting/,
     );
   });
@@ -304,25 +302,8 @@ describe('LockModule.forFeature', () => {
   });
 
   it('given by hand, goes before that of the modules that provide the object', async () => {
-    const OTHER = Symbol('passed on');
-    @Module({
-      imports: [LockModule.forFeature({ keyPrefix: 'store:' })],
-      providers: [
-        {
-          provide: MADE,
-          useFactory: (locks: LockService) => locks.bind(new Orders(locks), { keyPrefix: 'mine:' }),
-          inject: [LockService],
-        },
-      ],
-      exports: [MADE],
-    })
-    class Store {}
-    @Module({
-      imports: [Store],
-      providers: [{ provide: OTHER, useFactory: (orders: Orders) => orders, inject: [MADE] }],
-    })
-    class Shop {}
-    const { app } = await startHttpApp({ imports: [Shop] });
+    const made = passedOn((locks) => locks.bind(new Orders(locks), { keyPrefix: 'mine:' }));
+    const { app } = await startHttpApp({ imports: [made] });
     expect(await app.get<Orders>(MADE).pay('7')).toEqual(['mine:7']);
   });
 

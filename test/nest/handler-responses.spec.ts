@@ -273,6 +273,15 @@ describe.each(ADAPTERS)('the lock of a handler, on %s', (adapter) => {
       },
     ));
   };
+  /** The answer of a handler that loses its lock while it works. */
+  const lostAtWork = async (route: string): ReturnType<HttpApp['get']> => {
+    await start();
+    const answer = app.get(`/${route}/1`);
+    await gate.reached;
+    app.locks.lose('a:1');
+    gate.open();
+    return answer;
+  };
   const releasedOf = ({ locks }: HttpApp): Promise<unknown> =>
     new Promise((resolve) => locks.on('released', resolve));
 
@@ -313,24 +322,14 @@ describe.each(ADAPTERS)('the lock of a handler, on %s', (adapter) => {
   it.each(['working-res', 'careless-res'])(
     'cuts a response off whose handler still works when it is lost (%s)',
     async (route) => {
-      await start();
-      const answer = app.get(`/${route}/1`);
-      await gate.reached;
-      app.locks.lose('a:1');
-      gate.open();
-      await expect(answer).rejects.toThrow();
+      await expect(lostAtWork(route)).rejects.toThrow();
     },
   );
 
   it.each(['late-file', 'intercepted-file'])(
     'leaves no stream open that came after it was lost (%s)',
     async (route) => {
-      await start();
-      const answer = app.get(`/${route}/1`);
-      await gate.reached;
-      app.locks.lose('a:1');
-      gate.open();
-      expect(await answer).toMatchObject({ status: 409, body: { code: 'LOCK_LOST' } });
+      expect(await lostAtWork(route)).toMatchObject({ status: 409, body: { code: 'LOCK_LOST' } });
       expect(source.destroyed).toBe(true);
     },
   );

@@ -68,9 +68,9 @@ function runHandler(call: HandlerCall, next: CallHandler): Observable<unknown> {
       subscriber.complete();
     };
     const start = async (): Promise<void> => {
-      // Before the handler is called. The result of `onLocked` replaces that of the handler.
       // Once-only work asks for its lock itself: its record may answer a call that was refused.
       const isLater = locked.needsArguments || locked.decorator.isOnce === true;
+      // Before the handler is called. The result of `onLocked` replaces that of the handler.
       const refusal = isLater
         ? undefined
         : await frame.acquire().then(

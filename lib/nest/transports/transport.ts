@@ -3,7 +3,7 @@ import type { HttpAdapterHost } from '@nestjs/core';
 import type { LockError } from '../../errors.js';
 import type { RequestValues } from '../../key/index.js';
 
-/** Where Nest, on every transport, notes what `@Body()`, `@Args()`, `@Payload()` and their like say of a handler's parameters. */
+/** Nest notes here what `@Body()`, `@Args()`, `@Payload()` and their like say of a handler's parameters, on every transport. */
 export const PARAMETERS = '__routeArguments__';
 
 /** What a handler has answered. */

@@ -100,10 +100,12 @@ export function textOf(body: unknown, name: keyof typeof LONGEST): string {
   const text = typeof value === 'string' ? value : '';
   const isReason = name === 'reason';
   const kept = isReason ? text.trim() : text;
-  if (text.trim() !== '' && text.length <= LONGEST[name] && (!isReason || kept.search(CONTROL) < 0))
-    return kept;
   const lines = isReason ? ' in one line' : '';
-  throw new BadRequestException(`"${name}" is a text of 1 to ${LONGEST[name]} characters${lines}.`);
+  if (text.trim() === '' || text.length > LONGEST[name] || (isReason && kept.search(CONTROL) >= 0))
+    throw new BadRequestException(
+      `"${name}" is a text of 1 to ${LONGEST[name]} characters${lines}.`,
+    );
+  return kept;
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>

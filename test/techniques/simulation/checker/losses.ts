@@ -129,10 +129,10 @@ interface Event {
   readonly client?: string;
 }
 
-/** Until an instance that has opened has subscribed, and said so in its record. */
+/** A new instance takes so many round trips until it has subscribed, and its record says so. */
 const TRIPS_TO_BE_KNOWN = 10;
 
-/** "A holder that cannot be notified": work blocks its process, or it has just opened; and a lock that is detached has no holder. */
+/** "A holder that cannot be notified": work blocks its process, or it has just started; and a lock that is detached has no holder. */
 function isDeaf(
   { network }: Scenario,
   events: readonly Event[],
