@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import { setMaxListeners } from 'node:events';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import type { AcquireOptions, Lock, LockService } from 'nestjs-holdfast';
 import { subtractCommandStats, sumCommandStats } from '../../support/command-stats.js';
@@ -568,6 +569,8 @@ describe.each(STORES)('a free key beside long jobs: %s', (store) => {
     start: (signal: AbortSignal) => readonly Promise<unknown>[],
   ): Promise<number> {
     const ending = new AbortController();
+    // Each of ten jobs sleeps with it, and each of ten waiters.
+    setMaxListeners(0, ending.signal);
     const playing = start(ending.signal);
     const part = await partGranted(services.others, hot, {
       lengthMs: LENGTH_MS,

@@ -10,6 +10,13 @@ import { releaseScript } from '../../../lib/store/redis/scripts/release.js';
 import { valueOfJson } from '../../../lib/once/texts.js';
 import { cases } from '../../support/cases.js';
 import { asked } from '../../support/encoded.js';
+import {
+  holdersIn,
+  listIn,
+  onceIn,
+  pairsIn,
+  placeIn,
+} from '../../../lib/store/redis/node/admin-replies.js';
 import { hostileNumber, hostileReply, mutated } from './hostile-values.js';
 
 const NOW_US = 1_800_000_000_000_000;
@@ -107,6 +114,25 @@ describe('what no script would answer', () => {
         else if (answer !== undefined && answer.status !== 'unavailable')
           expect(isCount(answer.attempts)).toBe(true);
         if (END.answer(reply) !== undefined) expect([[0], [-0], [1]]).toContainEqual(reply);
+      }),
+      { numRuns },
+    );
+  });
+
+  it('is nothing that an operator sees', () => {
+    const lists = fc.oneof(hostileReply, mutated(['1 token', String(NOW_US), HOLDER, '5']));
+    fc.assert(
+      fc.property(lists, (reply) => {
+        const members = pairsIn(reply);
+        for (const { token, remainingMs } of holdersIn(members, 5_000)) {
+          expect(typeof token).toBe('string');
+          expect(remainingMs).toBeGreaterThan(0);
+        }
+        for (const [member, ticket] of members)
+          for (const { token, channel } of placeIn(member, ticket))
+            expect([typeof token, typeof channel]).toEqual(['string', 'string']);
+        const once = onceIn(listIn(reply), 5);
+        if (once !== undefined) expect(isCount(once.attempts)).toBe(true);
       }),
       { numRuns },
     );

@@ -95,12 +95,15 @@ export const numberIn = (value: unknown): number => Number(value ?? -2);
 
 export const endless = (pttl: number): number => (pttl < 0 ? Infinity : pttl);
 
-export const textsIn = (value: unknown): readonly string[] =>
-  Array.isArray(value) ? (value as string[]) : [];
+export const listIn = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+export const textsIn = (value: unknown): readonly string[] => listIn(value).filter(isText);
 
 export function pairsIn(value: unknown): readonly (readonly [string, number])[] {
-  const flat = textsIn(value);
-  return flat.flatMap((member, i) => (i % 2 === 0 ? [[member, Number(flat[i + 1])] as const] : []));
+  const flat = listIn(value);
+  return flat.flatMap((member, i) =>
+    i % 2 === 0 && isText(member) ? [[member, Number(flat[i + 1])] as const] : [],
+  );
 }
 
 /** The places of a holder that takes several, as `holders.lua` writes it. */

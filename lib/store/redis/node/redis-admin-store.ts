@@ -10,6 +10,7 @@ import {
   endless,
   holdersIn,
   instanceIn,
+  listIn,
   momentIn,
   numberIn,
   onceIn,
@@ -271,9 +272,10 @@ async function* keysAt(
         server.command('scan', at, 'match', pattern, 'count', 1_000),
       );
       if (reply.status === 'unavailable') throw new Outage(reply);
-      const [next, names] = reply.value as [string, readonly string[]];
+      const [next, names] = listIn(reply.value);
+      if (typeof next !== 'string') throw new Outage(connection.malformed(reply.value));
       cursor = next;
-      const keys = names.flatMap((name) => keyOf(name) ?? []);
+      const keys = textsIn(names).flatMap((name) => keyOf(name) ?? []);
       yield keys.filter((key) => key.startsWith(wanted));
     } while (cursor !== '0');
   }
@@ -308,7 +310,7 @@ function lookAt(node: Server, key: string): Promise<FoundKey> {
           : [{ token: holder, remainingMs: endless(leftMs), sinceMs }],
         fencingToken,
         line: pairsIn(places).flatMap(([member, ticket]) => placeIn(member, ticket)),
-        once: onceIn(textsIn(marks), numberIn(markedMs)),
+        once: onceIn(listIn(marks), numberIn(markedMs)),
         limit: countIn(given),
         newest: countIn(last),
       };
