@@ -85,36 +85,51 @@ describe('a mutex', () => {
   });
 });
 
-describe('a mutex whose Redis may not be that of the others in its class', () => {
-  const orders = (...clients: readonly string[]): string =>
-    `@Injectable()\nclass Orders {\n${clients
-      .map(
-        (client, n) =>
-          `  async pay${n}(${PARAMETER}) {${LOCAL}${MUTEX.replace('this.redis', client)}\n  }\n`,
-      )
-      .join('\n')}}`;
-  const PARAMETER = 'redis: Redis';
-  const LOCAL = '\n    const shard = this.shardOf(redis);';
+describe('a mutex whose Redis may not be that of the others in its file', () => {
+  const method = (client: string, n: number): string =>
+    `  async pay${n}(redis: Redis) {\n    const shard = this.shardOf(redis);${MUTEX.replace('this.redis', client)}\n  }\n`;
+  const oneClass = (...clients: readonly string[]): string =>
+    withImport(`@Injectable()\nclass Orders {\n${clients.map(method).join('\n')}}`);
+  const classEach = (...clients: readonly string[]): string =>
+    withImport(
+      clients
+        .map((client, n) => `@Injectable()\nclass Orders${n} {\n${method(client, n)}}`)
+        .join('\n\n'),
+    );
+  const MARK =
+    /^ *\/\/ TODO\(nestjs-holdfast\): .* The mutexes of this file may use different Redis servers\. .*\n/gm;
 
   it.each([
     ['this.cache', 'this.orders'],
     ['this.cache', 'client'],
-    ['this.shards[0]'],
-    ['this.shardOf(1)'],
+    ['this.shards[0]', 'this.shards[1]'],
     ['shard'],
     ['redis'],
+    ['(redis as any)!'],
+    ['redis', 'redis'],
+    ['this.shardOf(redis)'],
   ])('is marked, and stays: %s', (...clients) => {
-    const class_ = orders(...clients);
-    const text = after(withImport(class_));
-    const mark =
-      /^ *\/\/ TODO\(nestjs-holdfast\): .* The mutexes of this class may use different Redis servers\. .*\n/gm;
-    expect(text.match(mark)).toHaveLength(clients.length);
-    expect(text.replaceAll(mark, '')).toBe(withImport(class_));
+    for (const text of [oneClass(...clients), classEach(...clients)]) {
+      const marked = after(text);
+      expect(marked.match(MARK)).toHaveLength(clients.length);
+      expect(marked.replaceAll(MARK, '')).toBe(text);
+    }
   });
 
-  it('becomes a lock where all have one client', () => {
-    for (const client of ['this.cache', 'client'])
-      expect(after(withImport(orders(client, client)))).not.toContain('new Mutex');
+  it.each([
+    ['this.cache', 'this.cache'],
+    ['client', 'client'],
+    ['this.redis!', '(this.redis)', 'this.redis as any', 'this.redis satisfies Redis'],
+    ['(<any>this.redis)!'],
+    ['this.service.client'],
+    ['this.service.getClient()'],
+    ['this.shards[0]'],
+  ])('becomes a lock where all have one client: %s', (...clients) => {
+    for (const text of [oneClass(...clients), classEach(...clients)]) {
+      const changed = after(text);
+      expect(changed.split(ACQUIRED)).toHaveLength(clients.length + 1);
+      expect(changed).not.toMatch(MARK);
+    }
   });
 });
 

@@ -1,4 +1,5 @@
 import type ts from 'typescript';
+import { usesOf, type Binding } from './imports.js';
 import type { Injection } from './injection.js';
 import { hasSpecial } from './lock-keys.js';
 import { isWithin, type Subject } from './subject.js';
@@ -40,7 +41,7 @@ export function planMutex(
   const [, key, settings, another] = made.arguments ?? [];
   if (target === undefined || acquire === undefined || key === undefined || another !== undefined)
     return undefined;
-  if (hasSpecial(subject, key) || mayDiffer(subject, use, injection)) return undefined;
+  if (hasSpecial(subject, key)) return undefined;
   const options = optionsOf(subject, settings);
   const taken = takenIn(subject, acquire);
   if (options === undefined || taken === undefined) return undefined;
@@ -62,29 +63,38 @@ export function planMutex(
   };
 }
 
-/** Whether the mutexes in the methods of a class may use different Redis servers. */
-export function mayDiffer(subject: Subject, use: ts.Identifier, injection: Injection): boolean {
+/** Whether the mutexes in the methods of this file may use different Redis servers. */
+export function mayDiffer(subject: Subject, mutex: Binding, injection: Injection): boolean {
   const { ts } = subject;
-  const target = injection.classAround(use);
-  if (target === undefined) return false;
-  const clients = subject.mentionsOf(subject.symbolOf(use)).flatMap((mutex) => {
-    const { parent: made } = mutex;
-    const isMade = ts.isNewExpression(made) && injection.classAround(mutex) === target;
-    return isMade ? (made.arguments?.slice(0, 1) ?? []) : [];
+  const clients = usesOf(subject, mutex).flatMap((use) => {
+    const { parent: made } = use;
+    const target = injection.classAround(use);
+    if (target === undefined || !ts.isNewExpression(made)) return [];
+    return made.arguments?.slice(0, 1).map((client) => clientText(subject, client, target)) ?? [];
   });
-  return (
-    new Set(clients.map((client) => subject.textOf(client))).size > 1 ||
-    clients.some((client) => !isFixed(subject, client, target))
-  );
+  return new Set(clients).size > 1 || clients.includes(undefined);
 }
 
-/** A property, or a variable outside of the class: others can differ between two calls. */
-function isFixed(subject: Subject, client: ts.Expression, target: ts.ClassDeclaration): boolean {
+/** The client without its type; `undefined` if a local variable can change it between two calls. */
+function clientText(
+  subject: Subject,
+  client: ts.Expression,
+  target: ts.ClassDeclaration,
+): string | undefined {
   const { ts } = subject;
-  if (ts.isPropertyAccessExpression(client))
-    return client.expression.kind === ts.SyntaxKind.ThisKeyword;
-  const declarations = subject.symbolOf(client)?.declarations ?? [];
-  return ts.isIdentifier(client) && !declarations.some((it) => isWithin(it, target));
+  if (
+    ts.isAssertionExpression(client) ||
+    ts.isSatisfiesExpression(client) ||
+    ts.isNonNullExpression(client) ||
+    ts.isParenthesizedExpression(client)
+  )
+    return clientText(subject, client.expression, target);
+  const isLocal = subject
+    .namesWithin(client)
+    .flatMap((name) => subject.symbolOf(name) ?? [])
+    .filter(({ flags }) => (flags & ts.SymbolFlags.Variable) !== 0)
+    .some(({ declarations }) => declarations?.some((it) => isWithin(it, target)));
+  return isLocal ? undefined : subject.textOf(client);
 }
 
 function nextStatement({ ts }: Subject, statement: ts.Statement): ts.Statement | undefined {

@@ -1,6 +1,5 @@
 import type ts from 'typescript';
 import { importsOf, otherMentions, usesOf, withNames, type Binding } from './imports.js';
-import type { Injection } from './injection.js';
 import { mayDiffer, planMutex, type MutexPlan } from './mutex-plan.js';
 import { markModule } from './module-mark.js';
 import type { SourceLibrary } from './source-library.js';
@@ -22,7 +21,7 @@ const HINTS: Readonly<Record<string, string>> = {
 };
 
 const DIFFERENT =
-  'LockService replaces redis-semaphore. The mutexes of this class may use different Redis servers.';
+  'LockService replaces redis-semaphore. The mutexes of this file may use different Redis servers.';
 
 /** `redis-semaphore`: a `Mutex` that is taken where it is made becomes `acquire()`. */
 export const redisSemaphore: SourceLibrary = {
@@ -32,16 +31,17 @@ export const redisSemaphore: SourceLibrary = {
     const before = subject.rewritten;
     for (const site of sites) {
       for (const binding of site.bindings) {
+        const isMutex = binding.imported === 'Mutex';
+        const isOpen = isMutex && mayDiffer(subject, binding, injection);
         const left = usesOf(subject, binding).filter((use) => {
-          const plan =
-            binding.imported === 'Mutex' ? planMutex(subject, use, injection) : undefined;
+          const plan = isMutex && !isOpen ? planMutex(subject, use, injection) : undefined;
           if (plan === undefined) return true;
           const service = injection.into(plan.target);
           if (service === undefined) return true;
           rewriteMutex(subject, plan, service);
           return false;
         });
-        markUses(subject, binding, left, injection);
+        markUses(subject, binding, left, isOpen ? DIFFERENT : undefined);
         if (left.length === 0 && site.form === 'import') imports.drop(site, binding);
       }
     }
@@ -67,15 +67,14 @@ function markUses(
   subject: Subject,
   { imported }: Binding,
   uses: readonly ts.Identifier[],
-  injection: Injection,
+  problem: string | undefined,
 ): void {
   const { ts } = subject;
   for (const use of uses) {
     if (ts.isExportSpecifier(use.parent)) continue;
     const isNamespace = imported === '*' && ts.isPropertyAccessExpression(use.parent);
     const name = isNamespace ? use.parent.name.text : imported;
-    const hint = HINTS[name] ?? 'nestjs-holdfast has nothing of this name.';
-    const isOpen = imported === 'Mutex' && mayDiffer(subject, use, injection);
-    subject.mark(use, isOpen ? DIFFERENT : hint, HEADING);
+    const hint = problem ?? HINTS[name] ?? 'nestjs-holdfast has nothing of this name.';
+    subject.mark(use, hint, HEADING);
   }
 }
