@@ -3,8 +3,10 @@ import { LockEngine } from '../engine/lock-engine.js';
 import { thisMachine } from '../engine/machine.js';
 import type { LockModuleOptions } from '../options/lock-module-options.js';
 import { systemRuntime, type Runtime } from '../time/runtime.js';
+import { refuseDefaults } from './handlers/start-up-checks.js';
 import { bindLockedMethods } from './methods/bind.js';
 import { byHand, LockFeature } from './methods/lock-feature.js';
+import { lockedMethodsOf } from './methods/locked-methods-of.js';
 import type { LockFeatureOptions } from './methods/method-options.js';
 import { DefinedLock } from './definitions/defined-lock.js';
 import type { LockDefinition } from './definitions/definition.types.js';
@@ -40,7 +42,7 @@ export class LockService extends LockEngine {
    * @param defaults what `LockModule.forFeature` would give its methods. The object belongs to no module, so a factory in a
    *   module with `forFeature` has to give the same options here.
    * @throws LockConfigurationError for options of these methods that this service cannot fulfil, such as `limit` over
-   *   several masters
+   *   several masters, and for `defaults` of a handler
    * @example
    * ```ts
    * import { WithLock } from 'nestjs-holdfast';
@@ -56,6 +58,7 @@ export class LockService extends LockEngine {
    */
   bind<T extends object>(instance: T, defaults?: LockFeatureOptions): T {
     if (defaults !== undefined) {
+      for (const locked of lockedMethodsOf(instance)) refuseDefaults(instance, locked);
       const feature = new LockFeature(defaults, 'bind()');
       byHand.set(instance, new Map(byHand.get(instance)).set(this.name, feature));
     }

@@ -4,6 +4,9 @@ import {
   Controller,
   Get,
   Inject,
+  Next,
+  Param,
+  Res,
   UseFilters,
   type INestMicroservice,
   type ModuleMetadata,
@@ -21,7 +24,13 @@ import {
 import { Test } from '@nestjs/testing';
 import { WebSocketGateway } from '@nestjs/websockets';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { LockConfigurationError, LockModule, LockService, WithLock } from 'nestjs-holdfast';
+import {
+  LockConfigurationError,
+  LockModule,
+  LockService,
+  RunOnce,
+  WithLock,
+} from 'nestjs-holdfast';
 import { LockTestingModule, TestLocks } from 'nestjs-holdfast/testing';
 import { lastValueFrom } from 'rxjs';
 import { deferred } from '../support/eventually.js';
@@ -216,6 +225,26 @@ describe('a lock on a method that Nest calls without looking what becomes of it'
     }
   }
 
+  const UNANSWERED = 'the handler sends the response (@Res() or @Next())';
+
+  @Controller()
+  class OnceController {
+    @Get(':id')
+    @RunOnce('a:<request.params.id>')
+    async sendOnce(@Res() _response: unknown): Promise<void> {
+      await Promise.resolve();
+    }
+  }
+
+  @Controller()
+  class SkippedController {
+    @Get(':id')
+    @WithLock('a:<_id>', { onLocked: 'skip' })
+    async skip(@Param('id') _id: string, @Next() _next: unknown): Promise<void> {
+      await Promise.resolve();
+    }
+  }
+
   const ofFilter = 'Failures.catch: Nest calls catch() of an exception filter';
 
   it.each<[string, ModuleMetadata]>([
@@ -243,6 +272,8 @@ describe('a lock on a method that Nest calls without looking what becomes of it'
     [ofFilter, { controllers: [FilteredController] }],
     [ofFilter, { controllers: [GivenFilterController] }],
     [ofFilter, { controllers: [GivenFilterRoute] }],
+    [`OnceController.sendOnce: ${UNANSWERED}`, { controllers: [OnceController] }],
+    [`SkippedController.skip: ${UNANSWERED}`, { controllers: [SkippedController] }],
   ])('prevents the start: %s %#', async (problem, metadata) => {
     const module = await Test.createTestingModule({ imports: [LOCKS], ...metadata }).compile();
     module.useLogger(false);

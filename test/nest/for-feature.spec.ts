@@ -301,6 +301,22 @@ describe('LockModule.forFeature', () => {
     expect([await both.pay('7'), await both.work('7')]).toEqual([['orders:7'], true]);
   });
 
+  it('given by hand, is refused for a handler, whose requests would ignore it', async () => {
+    @Controller()
+    class Routes {
+      @Post('routes/:id')
+      @WithLock('<_id>')
+      async pay(@Param('id') _id: string): Promise<void> {
+        await Promise.resolve();
+      }
+    }
+    const { locks } = await start();
+    expect(() => locks.bind(new Routes(), { keyPrefix: 'routes:' })).toThrow(
+      '@WithLock on Routes.pay: requests lock before their object is known',
+    );
+    locks.bind(new Routes());
+  });
+
   it('given by hand, goes before that of the modules that provide the object', async () => {
     const made = passedOn((locks) => locks.bind(new Orders(locks), { keyPrefix: 'mine:' }));
     const { app } = await startHttpApp({ imports: [made] });

@@ -5,7 +5,9 @@ import {
   Controller,
   Get,
   Header,
+  Next,
   Param,
+  Req,
   Res,
   Sse,
   StreamableFile,
@@ -134,6 +136,16 @@ class Responses {
   async returnedRes(@Param('id') id: string, @Res() response: AnyResponse): Promise<AnyResponse> {
     void gate.pass().then(() => response.send(`first last${id}`));
     return response;
+  }
+
+  @Get('next/:id')
+  @WithLock('a:<id>')
+  async next(
+    @Param('id') id: string,
+    @Next() _next: unknown,
+    @Req() { res }: { readonly res: AnyResponse },
+  ): Promise<void> {
+    void gate.pass().then(() => res.send(`first last${id}`));
   }
 
   @Get('valued-res/:id')
@@ -286,8 +298,10 @@ describe.each(ADAPTERS)('the lock of a handler, on %s', (adapter) => {
     new Promise((resolve) => locks.on('released', resolve));
 
   const fetched = adapter === 'Fastify' ? ['fetched'] : [];
+  // Only Express notes the response in the request.
+  const next = adapter === 'Express' ? ['next'] : [];
 
-  it.each([...FILES, ...fetched, ...GENERATORS, 'res', 'returned-res', 'valued-res'])(
+  it.each([...FILES, ...fetched, ...GENERATORS, ...next, 'res', 'returned-res', 'valued-res'])(
     'stays to the end of a response that is streamed or sent by hand (%s)',
     async (route) => {
       const { get, locks } = await start();

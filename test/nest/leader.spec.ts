@@ -3,12 +3,14 @@ import {
   Inject,
   Injectable,
   Scope,
+  UseGuards,
   UseInterceptors,
   type CallHandler,
   type ExecutionContext,
   type ModuleMetadata,
 } from '@nestjs/common';
 import { REQUEST } from '@nestjs/core';
+import { Test } from '@nestjs/testing';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import {
   Leader,
@@ -186,6 +188,33 @@ describe('@Leader', () => {
       });
       const locks = app.get(LockService);
       await eventually(async () => (await locks.getLeader('mailbox')) !== null);
+    });
+
+    it('on no guard whose class, or base class, is provided under its own name', async () => {
+      @Injectable()
+      class Auth extends Mailbox {
+        canActivate(): boolean {
+          return true;
+        }
+      }
+      class AdminAuth extends Auth {}
+      @Controller()
+      @UseGuards(Auth)
+      class Guarded {}
+      @Controller()
+      @UseGuards(AdminAuth)
+      class GuardedMore {}
+      const imports = [LockModule.forRoot({ store: 'memory' })];
+      const providers = [Auth];
+      const controllers = [Guarded, GuardedMore];
+      const { app } = await startApp({ imports, controllers, providers });
+      await eventually(async () => (await app.get(LockService).getLeader('mailbox')) !== null);
+      const module = await Test.createTestingModule({ imports, controllers: [Guarded], providers })
+        .overrideProvider(Auth)
+        .useValue({ canActivate: () => true })
+        .compile();
+      await module.init();
+      await module.close();
     });
 
     it.each<[string, ModuleMetadata, string]>([

@@ -313,6 +313,33 @@ describe('@RunOnce on a handler', () => {
     },
   );
 
+  it('answers the value of work that is recorded as done, though its lock was lost', async () => {
+    @Controller('lost')
+    class Lost {
+      @Post('raw/:id')
+      @RunOnce('lost:<request.params.id>', { keepValue: true })
+      async byRequest(@Param('id') id: string): Promise<object | undefined> {
+        return loseAndSend(id);
+      }
+
+      @Post(':id')
+      @RunOnce('lost:<id>', { keepValue: true })
+      async byArgument(@Param('id') id: string): Promise<object | undefined> {
+        return loseAndSend(id);
+      }
+    }
+    const { post, locks } = await startHttpApp({ controllers: [Lost] });
+    const loseAndSend = (id: string): object => {
+      attempts.push(1);
+      locks.lose(`lost:${id}`);
+      return { sent: id };
+    };
+    attempts.length = 0;
+    for (const path of ['/lost/1', '/lost/1', '/lost/raw/2', '/lost/raw/2'])
+      expect(await post(path)).toMatchObject({ status: 201, body: { sent: path.slice(-1) } });
+    expect(attempts).toHaveLength(2);
+  });
+
   it('answers 409 without Retry-After for work that is not tried any more', async () => {
     const http = await startHttpApp({ controllers: [Emails] });
     expect((await http.post('/emails/11')).status).toBe(500);

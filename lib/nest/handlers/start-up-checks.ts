@@ -3,8 +3,9 @@ import { LockConfigurationError } from '../../errors.js';
 import { alike, placeholder, requestPath } from '../../key/placeholders.js';
 import type { LockedMethod } from '../methods/locked-method.js';
 import { lockedMethodOf } from '../methods/locked-methods-of.js';
+import { takesOver } from '../transports/http.js';
 import { MESSAGE, parametersFor } from './handler-parameters.js';
-import { isGateway, isRoute, PATTERN } from './own-answers.js';
+import { isGateway, isRoute, METHOD, PATTERN } from './own-answers.js';
 
 const OF_GATEWAYS: readonly unknown[] = ['afterInit', 'handleConnection', 'handleDisconnect'];
 
@@ -13,6 +14,9 @@ const OF_EMITTERS = [
   ['bullmq:worker_events_metadata', '@OnWorkerEvent()'],
   ['bullmq:queue_events_metadata', '@OnQueueEvent()'],
 ] as const;
+
+/** What Nest notes on handlers of HTTP, microservices and gateways. */
+const OF_HANDLERS = [METHOD, PATTERN, MESSAGE];
 
 /** The metadata of `@Catch`. */
 const FILTER = '__filterCatchExceptions__';
@@ -23,6 +27,7 @@ const EVENTS = 'EVENT_LISTENER_METADATA';
 /**
  * Refuses locks of methods that Nest calls in ways which do not fit:
  * - methods whose result it ignores. A refused lock would be an unhandled rejection, and end the process.
+ * - handlers that send the response themselves, where a call may end without them: it would get no response.
  * - message handlers whose key may mean a parameter as well as a part of the request. Where parameters have decorators,
  *   this is known when the class is defined; these handlers need none, and are known by decorators that may stand above
  *   `@WithLock`.
@@ -39,6 +44,11 @@ export function refuseUnfit(instance: object, locked: LockedMethod): void {
     throw new LockConfigurationError(
       `${where}: Nest calls ${calls} without looking what becomes of it, so a refused lock would end the process. Lock inside of it, ` +
         'with tryRun() or run() in a try block.',
+    );
+  if (locked.mayReplaceMethod && takesOver(instance.constructor, propertyKey))
+    throw new LockConfigurationError(
+      `${where}: the handler sends the response (@Res() or @Next()), so a call that does not run it would get none. Return the answer, or ` +
+        'write @Res({ passthrough: true }).',
     );
   if (noted(PATTERN) !== undefined || noted(MESSAGE) !== undefined)
     for (const template of locked.templates) template.checkHandler();
@@ -73,6 +83,21 @@ const isOfCall = (pattern: unknown): boolean =>
 function handlerOf(instance: object, locked: LockedMethod): object | undefined {
   const handler: unknown = Reflect.get(instance, locked.propertyKey);
   return typeof handler === 'function' && lockedMethodOf(handler) === locked ? handler : undefined;
+}
+
+/**
+ * Refuses the options of `bind()` for a handler: its requests lock before their object is known.
+ *
+ * @throws LockConfigurationError
+ */
+export function refuseDefaults(instance: object, locked: LockedMethod): void {
+  const handler = handlerOf(instance, locked);
+  if (handler === undefined || !OF_HANDLERS.some((key) => Reflect.hasMetadata(key, handler)))
+    return;
+  throw new LockConfigurationError(
+    `${locked.where}: requests lock before their object is known, so they would ignore the options of bind(). Give them to ` +
+      'LockModule.forFeature() in the module of its class.',
+  );
 }
 
 /**

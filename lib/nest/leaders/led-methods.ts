@@ -51,10 +51,12 @@ export function checkLeaders(
 ): readonly string[] {
   const warnings: string[] = [];
   const tokens = new Set(providers.map(({ token }) => token));
-  const provided = new Set(providers.map(prototypeOf));
-  const others = enhancers.filter((enhancer) => !provided.has(prototypeOf(enhancer)));
+  const led = new Set(providers.flatMap(ledMethodsOf).map(({ method }) => method));
+  const others = enhancers.filter(({ token }) => !tokens.has(token));
   for (const provider of [...providers, ...controllers, ...others]) {
     for (const { method, override, options } of ledMethodsOf(provider)) {
+      // The guard AdminAuth inherits what the provider Auth leads.
+      if (others.includes(provider) && led.has(method)) continue;
       const where = `@Leader on ${method}`;
       if (override !== undefined) {
         warnings.push(

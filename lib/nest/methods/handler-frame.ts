@@ -115,13 +115,18 @@ export class HandlerFrame {
     const { context, locked } = this.call;
     const answer = { value, propertyKey: locked.propertyKey };
     const response = this.transport.openResponse(context, answer);
-    const isLost = this.#section?.lock.signal.aborted === true;
+    // Work that is recorded as done is done, whatever happens to its lock.
+    const isDone = locked.decorator.isOnce === true;
+    const isLost = !isDone && this.#section?.lock.signal.aborted === true;
     if (this.#running > 0 || (response !== undefined && !isLost)) {
       this.leave(response);
       return;
     }
     if (isLost) destroySource(value);
-    await (await this.#end())?.finish();
+    const scope = await this.#end();
+    await scope?.finish().catch((error: unknown) => {
+      if (!isDone) throw error;
+    });
   }
 
   /**

@@ -222,6 +222,11 @@ export class LockedMethod {
     });
   }
 
+  /** Whether calls may succeed without the method, and return what it does not. */
+  get mayReplaceMethod(): boolean {
+    return this.decorator.isOnce === true || this.#onLocked === 'skip';
+  }
+
   /** What calls do that are refused their lock, in words. */
   get whenHeld(): string {
     const onLocked = this.#onLocked;

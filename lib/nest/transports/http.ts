@@ -22,8 +22,8 @@ type RawResponse = ServerResponse & OfHttp2;
 /** What `@Sse` notes on a handler. */
 const SSE = '__sse__';
 
-/** How Nest numbers a response among the parameters of a handler. */
-const RESPONSE = '1';
+/** How Nest numbers `@Res()` and `@Next()` among the parameters of a handler. */
+const OWN_ANSWERS: readonly unknown[] = ['1', '2'];
 
 /** What `@Res({ passthrough: true })` notes on the class, by method: Nest still sends the answer. */
 const PASSTHROUGH = '__responsePassthrough__';
@@ -117,10 +117,10 @@ function isSse(host: ArgumentsHost | ExecutionContext): boolean {
 }
 
 /** Whether the handler sends the response: Nest ignores its result. */
-function takesOver(owner: object, propertyKey: string | symbol): boolean {
+export function takesOver(owner: object, propertyKey: string | symbol): boolean {
   const noted = (Reflect.getMetadata(PARAMETERS, owner, propertyKey) ?? {}) as object;
   return (
-    Object.keys(noted).some((key) => key.split(':')[0] === RESPONSE) &&
+    Object.keys(noted).some((key) => OWN_ANSWERS.includes(key.split(':')[0])) &&
     Reflect.getMetadata(PASSTHROUGH, owner, propertyKey) !== true
   );
 }
