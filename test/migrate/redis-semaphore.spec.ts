@@ -164,7 +164,7 @@ describe('lockTimeout: ttl', () => {
 describe('refreshInterval: renewed every third of the TTL', () => {
   it('"auto-refresh interval": the lock outlasts its TTL', async () => {
     const locks = await open();
-    const lock = await locks.acquire('a', { ttl: 300 });
+    const lock = await locks.acquire('a', { ttl: 2_000 });
     for (let renewals = 0; renewals < 4; renewals += 1)
       await until({ once: (_event, on) => onRenewed(locks, on) }, 'renewed');
     expect(lock.isHeld).toBe(true);
@@ -181,7 +181,7 @@ describe('refreshInterval: renewed every third of the TTL', () => {
 
   it('stopRefresh(), "to let lock expire over time after operation is finished": lock.stopRenewal()', async () => {
     const locks = await open();
-    const lock = await locks.acquire('a', { ttl: 300 });
+    const lock = await locks.acquire('a', { ttl: 1_000 });
     lock.stopRenewal();
     expect(await locks.tryAcquire('a')).toBeNull();
     const next = await locks.acquire('a');

@@ -19,11 +19,11 @@ export interface Deferred<T> {
  * Repeats `check` until it neither throws nor returns `false` or `null`, and resolves with what it returned.
  * For the state of other processes only: inside this process, wait for the event itself.
  *
- * @throws the last error of `check` after `withinMs` (default 5,000)
+ * @throws the last error of `check` after `withinMs` (default 15,000)
  */
 export async function eventually<T>(
   check: () => T | Promise<T>,
-  { withinMs = 5000 }: { withinMs?: number } = {},
+  { withinMs = 15_000 }: { withinMs?: number } = {},
 ): Promise<Exclude<T, false | null>> {
   const deadline = performance.now() + withinMs;
   for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(LONGEST_POLL_MS, pollMs * POLL_GROWTH)) {

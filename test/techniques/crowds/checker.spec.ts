@@ -248,6 +248,19 @@ describe('the checker of the engine', () => {
       expect(withFault(FLUSHED, smaller(540))).toEqual(found);
     });
 
+    it('allows for a smaller one of a turn after the key was lost, in the process of the old holder only', () => {
+      const turnOf = (client: string): HistoryEvent[] => [
+        ...holds({ ask: 1, token: 8, from: 480, to: 540 }),
+        ...holds({ client: 'q', ask: 2, token: 90_000, from: 510, to: 520 }),
+        ...holds({ client, ask: 3, token: 9, from: 545, to: 550 }),
+      ];
+      const lost: Fault = { kind: 'key-lost', key: 'k', atMs: 500 };
+      expect(withFault(lost, turnOf('p'))).toEqual([]);
+      expect(withFault(lost, turnOf('r'))).toEqual([
+        expect.stringMatching(/^fencing: key "k" went/),
+      ]);
+    });
+
     it('finds one that is far ahead of the clock', () => {
       const history = holds({ ask: 1, aheadMs: 1_000, from: 10, to: 20 });
       expect(violationsOf(history)).toEqual([expect.stringMatching(/^fencing: 1 tokens were/)]);

@@ -6,7 +6,14 @@ import { type Grant, grantsOf, nameOf } from '../faults/grants.js';
 import { type AnyEvent, type CallEvent, callEvents, type HistoryEvent } from '../faults/history.js';
 import { leaderViolations } from '../faults/leaders.js';
 import { repeatedWork } from '../faults/once-work.js';
-import { type Loss, overlaps, tokensAhead, tokensTogether, wrongTokens } from '../faults/safety.js';
+import {
+  isTurnOfLostLease,
+  type Loss,
+  overlaps,
+  tokensAhead,
+  tokensTogether,
+  wrongTokens,
+} from '../faults/safety.js';
 import { remembered, repeatedRuns } from './jobs.js';
 import { gaps, pauses, type Recovery, refusals } from './liveness.js';
 import type { Crew, EnginePlan, Fault, StoreKind } from './plan.js';
@@ -75,7 +82,9 @@ export function checkEngine({ plan, events, faults, scripts }: EngineHistory): r
     ...wrongTokens(
       grants.filter(
         (grant) =>
-          !(hasFailedOver && grant.mode !== 'exclusive') && !isSoonAfter(grant, plan.store, faults),
+          !(hasFailedOver && grant.mode !== 'exclusive') &&
+          !isSoonAfter(grant, plan.store, faults) &&
+          !isTurnOfLostLease(grant, grants, losses),
       ),
     ),
     ...tokensTogether(grants, losses),

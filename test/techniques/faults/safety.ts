@@ -126,6 +126,24 @@ const goesOn = (before: Grant, grant: Grant): boolean =>
   before.lease === grant.lease &&
   before.fencingToken === grant.fencingToken;
 
+/**
+ * "A turn under a lost lease": its number is less than the µs since the grant to its process, which was before the loss. Whoever was
+ * granted the key since has a larger token, so the resource refuses the turn.
+ */
+export const isTurnOfLostLease = (
+  turn: Grant,
+  grants: readonly Grant[],
+  losses: readonly Loss[],
+): boolean =>
+  grants.some(
+    ({ client, keys, fencingToken, askedAt }) =>
+      client === turn.client &&
+      keys.some((key) => turn.keys.includes(key)) &&
+      fencingToken < turn.fencingToken &&
+      turn.fencingToken - fencingToken < (turn.grantedAt - askedAt) * 1_000 &&
+      losses.some(({ from }) => askedAt <= from && from < turn.grantedAt),
+  );
+
 /** Whether two that hold a key together may have different tokens. */
 type MayDiffer = (smaller: Grant, larger: Grant) => boolean;
 

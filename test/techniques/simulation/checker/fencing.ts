@@ -1,5 +1,11 @@
 import type { Grant } from '../../faults/grants.js';
-import { tokensAhead, tokensTogether, wrongTokens, type Loss } from '../../faults/safety.js';
+import {
+  isTurnOfLostLease,
+  tokensAhead,
+  tokensTogether,
+  wrongTokens,
+  type Loss,
+} from '../../faults/safety.js';
 import type { SimEvent } from '../history.js';
 import { isOfOperator, type Scenario } from '../scenario.js';
 import type { Facts } from './facts.js';
@@ -76,24 +82,6 @@ const TURNS_MS = 0.05;
 
 /** How far ahead of its clock a server accepts a token that is proposed. */
 const PROPOSED_MS = 1_000;
-
-/**
- * Whether it is a turn under a lease that its process had before data were lost: its number is less than the us since the grant. Who
- * was granted the key since has a larger one, so the resource refuses the turn, as every holder that does not know of its loss.
- */
-const isTurnOfLostLease = (
-  turn: Grant,
-  grants: readonly Grant[],
-  losses: readonly Loss[],
-): boolean =>
-  grants.some(
-    ({ client, keys, fencingToken, askedAt }) =>
-      client === turn.client &&
-      keys.some((key) => turn.keys.includes(key)) &&
-      fencingToken < turn.fencingToken &&
-      turn.fencingToken - fencingToken < (turn.grantedAt - askedAt) * 1_000 &&
-      losses.some(({ from }) => askedAt <= from && from < turn.grantedAt),
-  );
 
 /** "The clocks of several masters differ by more than 1 s", and the holder dies before its masters know the tokens of its turns. */
 function isUnknownTurn(
