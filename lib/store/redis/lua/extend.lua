@@ -71,8 +71,6 @@ local function renew(i)
   elseif answer[1] > -2 and sure_until - now >= 1000 and not damaged
     and ((may_join and expected_fence == fence)
       or (max_ttl and fence <= mine and (not holder or is_ours(holder)) and has_forgotten())) then
-    -- A request that comes late, after a release, must not keep the key for a whole TTL.
-    ttl = math.min(ttl, math.floor((sure_until - now) / 1000))
     local raised = math.max(fence, mine)
     local life = ttl + keep + math.max(0, math.ceil((raised - now) / 1000))
     redis.call('SET', fence_key, text(raised), 'PX', text(fence_life(fence_key, token, life)))

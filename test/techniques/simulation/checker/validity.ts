@@ -1,21 +1,24 @@
 import { replaces, type Fault, type Scenario } from '../scenario.js';
 import type { Facts } from './facts.js';
+import { longestTtlMs } from './losses.js';
 
 /**
  * "A holder counts its validity from the moment the request was sent": those who believe to hold a key for longer than the servers will
- * keep it for them. Not where servers forget, or clocks are set.
+ * keep it for them. Not until they are renewed, where servers have forgotten it, or clocks were set.
  */
 export function validityViolations(scenario: Scenario, { events, done }: Facts): readonly string[] {
-  if (done.some(({ fault }) => makesDiffer(fault, scenario.service))) return [];
   // A holder that cannot be notified is replaced.
   if (done.length > 0 && replaces(scenario)) return [];
-  return events.flatMap((event) =>
-    event.type === 'uncovered'
-      ? [
-          `validity: ${event.client}#${event.ask} believes to hold "${event.key}" for ${event.believedMs.toFixed(1)} ms more, and the servers keep it for ${event.keptMs.toFixed(1)} ms`,
-        ]
-      : [],
-  );
+  const differing = done.filter(({ fault }) => makesDiffer(fault, scenario.service));
+  const ttlMs = longestTtlMs(scenario);
+  return events.flatMap((event) => {
+    if (event.type !== 'uncovered') return [];
+    const confirmedAt = event.at + event.believedMs - ttlMs;
+    if (differing.some(({ at, healedAt }) => at <= event.at && healedAt >= confirmedAt)) return [];
+    return [
+      `validity: ${event.client}#${event.ask} believes to hold "${event.key}" for ${event.believedMs.toFixed(1)} ms more, and the servers keep it for ${event.keptMs.toFixed(1)} ms`,
+    ];
+  });
 }
 
 function makesDiffer(fault: Fault, { replicas }: Scenario['service']): boolean {

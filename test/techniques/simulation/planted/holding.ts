@@ -93,6 +93,18 @@ export const HOLDING: readonly PlantedBug[] = [
       'A script that does not find this key, or finds the name of another run in it, grants nothing for `maxTtl`.',
   },
   {
+    name: 'put-back-for-the-old-validity',
+    file: 'lib/store/redis/lua/extend.lua',
+    find: 'local raised = math.max(fence, mine)',
+    replace:
+      'ttl = math.min(ttl, math.floor((sure_until - now) / 1000)) local raised = math.max(fence, mine)',
+    profile: 'quorum',
+    explanation:
+      'A renewal puts a key back for what was left of the lease, and its holder counts on the whole TTL.',
+    page: 'guarantees.md',
+    breaks: EXCLUSION,
+  },
+  {
     name: 'replicas-not-waited-for',
     file: 'lib/store/redis/scripts/acquire.ts',
     find: "shortfall ?? {\n        status: 'granted',",
