@@ -1,4 +1,4 @@
-import { replaces, type Fault, type Scenario } from '../scenario.js';
+import { isOfOperator, replaces, type Fault, type Scenario } from '../scenario.js';
 import type { Facts } from './facts.js';
 import { longestTtlMs } from './losses.js';
 
@@ -14,7 +14,12 @@ export function validityViolations(scenario: Scenario, { events, done }: Facts):
   return events.flatMap((event) => {
     if (event.type !== 'uncovered') return [];
     const confirmedAt = event.at + event.believedMs - ttlMs;
-    if (differing.some(({ at, healedAt }) => at <= event.at && healedAt >= confirmedAt)) return [];
+    const isExplained = differing.some(
+      // An operator acts some time after looking.
+      ({ fault, at, healedAt }) =>
+        at <= event.at && (isOfOperator(fault) || healedAt >= confirmedAt),
+    );
+    if (isExplained) return [];
     return [
       `validity: ${event.client}#${event.ask} believes to hold "${event.key}" for ${event.believedMs.toFixed(1)} ms more, and the servers keep it for ${event.keptMs.toFixed(1)} ms`,
     ];
