@@ -523,7 +523,7 @@ describe('a claim of a key by renewal', () => {
     expect(await claim({ token: 'holdfast:mine', fence: 7 })).toEqual([1]);
     expect(await holder()).toBe('holdfast:mine');
     expect(await server.command('GET', FENCE)).toBe('7');
-    // The holder believes in the whole TTL, however little was left of it.
+    // The holder counts on the whole TTL, however little of it was left.
     expect(Number(await server.command('PTTL', MAIN))).toBeGreaterThan(20_000);
   });
 

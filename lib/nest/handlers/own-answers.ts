@@ -11,8 +11,7 @@ export const PATTERN = 'microservices:pattern';
 const GATEWAY = 'websockets:is_gateway';
 
 /** The metadata in which Nest notes that a method is a route, and the filters and interceptors of a class. */
-export const METHOD = 'method';
-const FILTERS = '__exceptionFilters__';
+const [METHOD, FILTERS] = ['method', '__exceptionFilters__'];
 export const INTERCEPTORS = '__interceptors__';
 
 /** The first guard of an application: a hybrid one without `inheritAppConfig` applies none of them. */

@@ -5,7 +5,7 @@ import type { LockedMethod } from '../methods/locked-method.js';
 import { lockedMethodOf } from '../methods/locked-methods-of.js';
 import { takesOver } from '../transports/http.js';
 import { MESSAGE, parametersFor } from './handler-parameters.js';
-import { isGateway, isRoute, METHOD, PATTERN } from './own-answers.js';
+import { isGateway, isRoute, PATTERN } from './own-answers.js';
 
 const OF_GATEWAYS: readonly unknown[] = ['afterInit', 'handleConnection', 'handleDisconnect'];
 
@@ -14,9 +14,6 @@ const OF_EMITTERS = [
   ['bullmq:worker_events_metadata', '@OnWorkerEvent()'],
   ['bullmq:queue_events_metadata', '@OnQueueEvent()'],
 ] as const;
-
-/** What Nest notes on handlers of HTTP, microservices and gateways. */
-const OF_HANDLERS = [METHOD, PATTERN, MESSAGE];
 
 /** The metadata of `@Catch`. */
 const FILTER = '__filterCatchExceptions__';
@@ -47,11 +44,10 @@ export function refuseUnfit(instance: object, locked: LockedMethod): void {
     );
   if (locked.mayReplaceMethod && takesOver(instance.constructor, propertyKey))
     throw new LockConfigurationError(
-      `${where}: the handler sends the response (@Res() or @Next()), so a call that does not run it would get none. Return the answer, or ` +
-        'write @Res({ passthrough: true }).',
+      `${where}: the handler sends the response (@Res() or @Next()), so a call that does not run it would get none. ` +
+        'Return the answer, or write @Res({ passthrough: true }).',
     );
-  if (noted(PATTERN) !== undefined || noted(MESSAGE) !== undefined)
-    for (const template of locked.templates) template.checkHandler();
+  if (handlesMessages(handler)) for (const template of locked.templates) template.checkHandler();
 }
 
 function ignored(
@@ -69,6 +65,10 @@ function ignored(
     return 'a method with @OnEvent() and suppressErrors: false';
   return [noted(PATTERN)].flat().some(isOfCall) ? 'a method with @GrpcStreamCall()' : undefined;
 }
+
+/** Whether it handles messages, of a microservice or a gateway. */
+const handlesMessages = (handler: object): boolean =>
+  [PATTERN, MESSAGE].some((key) => Reflect.hasMetadata(key, handler));
 
 /** Whether the errors of the listener are not logged for it. */
 const throwsOn = (event: unknown): boolean =>
@@ -92,8 +92,7 @@ function handlerOf(instance: object, locked: LockedMethod): object | undefined {
  */
 export function refuseDefaults(instance: object, locked: LockedMethod): void {
   const handler = handlerOf(instance, locked);
-  if (handler === undefined || !OF_HANDLERS.some((key) => Reflect.hasMetadata(key, handler)))
-    return;
+  if (handler === undefined || (!isRoute(handler) && !handlesMessages(handler))) return;
   throw new LockConfigurationError(
     `${locked.where}: requests lock before their object is known, so they would ignore the options of bind(). Give them to ` +
       'LockModule.forFeature() in the module of its class.',

@@ -23,7 +23,7 @@ type RawResponse = ServerResponse & OfHttp2;
 const SSE = '__sse__';
 
 /** How Nest numbers `@Res()` and `@Next()` among the parameters of a handler. */
-const OWN_ANSWERS: readonly unknown[] = ['1', '2'];
+const RES_AND_NEXT: readonly unknown[] = ['1', '2'];
 
 /** What `@Res({ passthrough: true })` notes on the class, by method: Nest still sends the answer. */
 const PASSTHROUGH = '__responsePassthrough__';
@@ -120,7 +120,7 @@ function isSse(host: ArgumentsHost | ExecutionContext): boolean {
 export function takesOver(owner: object, propertyKey: string | symbol): boolean {
   const noted = (Reflect.getMetadata(PARAMETERS, owner, propertyKey) ?? {}) as object;
   return (
-    Object.keys(noted).some((key) => OWN_ANSWERS.includes(key.split(':')[0])) &&
+    Object.keys(noted).some((key) => RES_AND_NEXT.includes(key.split(':')[0])) &&
     Reflect.getMetadata(PASSTHROUGH, owner, propertyKey) !== true
   );
 }

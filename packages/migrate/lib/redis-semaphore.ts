@@ -32,16 +32,16 @@ export const redisSemaphore: SourceLibrary = {
     for (const site of sites) {
       for (const binding of site.bindings) {
         const isMutex = binding.imported === 'Mutex';
-        const isOpen = isMutex && mayDiffer(subject, binding, injection);
+        const isUnclear = isMutex && mayDiffer(subject, binding, injection);
         const left = usesOf(subject, binding).filter((use) => {
-          const plan = isMutex && !isOpen ? planMutex(subject, use, injection) : undefined;
+          const plan = isMutex && !isUnclear ? planMutex(subject, use, injection) : undefined;
           if (plan === undefined) return true;
           const service = injection.into(plan.target);
           if (service === undefined) return true;
           rewriteMutex(subject, plan, service);
           return false;
         });
-        markUses(subject, binding, left, isOpen ? DIFFERENT : undefined);
+        markUses(subject, binding, left, isUnclear ? DIFFERENT : undefined);
         if (left.length === 0 && site.form === 'import') imports.drop(site, binding);
       }
     }

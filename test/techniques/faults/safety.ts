@@ -127,7 +127,7 @@ const goesOn = (before: Grant, grant: Grant): boolean =>
   before.fencingToken === grant.fencingToken;
 
 /**
- * "A turn under a lost lease": its number is less than the µs since the grant to its process, which was before the loss. Whoever was
+ * "A turn under a lost lease": its number is less than the µs since the grant to its process, which was before the loss. A caller that was
  * granted the key since has a larger token, so the resource refuses the turn.
  */
 export const isTurnOfLostLease = (

@@ -71,7 +71,7 @@ local function renew(i)
   elseif answer[1] > -2 and sure_until - now >= 1000 and not damaged
     and ((may_join and expected_fence == fence)
       or (max_ttl and fence <= mine and (not holder or is_ours(holder)) and has_forgotten())) then
-    -- Beside a fence, it is put back for a lease that stands, and must not outlast it. In quarantine, this is its renewal.
+    -- Beside its fence, a key must not outlast its lease. In quarantine, this is a renewal: the holder counts on the whole TTL.
     if expected_fence then ttl = math.min(ttl, math.floor((sure_until - now) / 1000)) end
     local raised = math.max(fence, mine)
     local life = ttl + keep + math.max(0, math.ceil((raised - now) / 1000))

@@ -4,7 +4,7 @@ import { longestTtlMs } from './losses.js';
 
 /**
  * "A holder counts its validity from the moment the request was sent": those who believe to hold a key for longer than the servers will
- * keep it for them. Not until they are renewed, where servers have forgotten it, or clocks were set.
+ * keep it for them. Where servers have forgotten the key, or clocks were set, this counts from the next renewal on.
  */
 export function validityViolations(scenario: Scenario, { events, done }: Facts): readonly string[] {
   // A holder that cannot be notified is replaced.
@@ -13,11 +13,11 @@ export function validityViolations(scenario: Scenario, { events, done }: Facts):
   const ttlMs = longestTtlMs(scenario);
   return events.flatMap((event) => {
     if (event.type !== 'uncovered') return [];
-    const confirmedAt = event.at + event.believedMs - ttlMs;
+    // The request that the validity counts from was sent then, or later.
+    const sentAt = event.at + event.believedMs - ttlMs;
     const isExplained = differing.some(
       // An operator acts some time after looking.
-      ({ fault, at, healedAt }) =>
-        at <= event.at && (isOfOperator(fault) || healedAt >= confirmedAt),
+      ({ fault, at, healedAt }) => at <= event.at && (isOfOperator(fault) || healedAt >= sentAt),
     );
     if (isExplained) return [];
     return [

@@ -98,7 +98,7 @@ export const HOLDING: readonly PlantedBug[] = [
     find: 'local raised = math.max(fence, mine)',
     replace:
       'ttl = math.min(ttl, math.floor((sure_until - now) / 1000)) local raised = math.max(fence, mine)',
-    profile: 'quorum',
+    profile: 'line',
     explanation:
       'A renewal puts a key back for what was left of the lease, and its holder counts on the whole TTL.',
     page: 'guarantees.md',
