@@ -1,6 +1,4 @@
-import { connect, type AddressInfo } from 'node:net';
-import { once } from 'node:events';
-import { createServer, type Server, type TlsOptions } from 'node:tls';
+import type { TlsOptions } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Cluster, type RedisOptions } from 'ioredis';
@@ -10,6 +8,7 @@ import { detailOf } from '../support/detail.js';
 import { freePort } from '../support/free-port.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 import { RedisServer } from '../support/redis-server.js';
+import { tlsProxy } from '../support/tls-proxy.js';
 
 let redis: RedisServer;
 let ends: (() => unknown)[] = [];
@@ -28,17 +27,9 @@ afterAll(() => redis.stop());
 
 /** Redis behind TLS; resolves with its port. */
 async function startTls(options: TlsOptions): Promise<number> {
-  const server: Server = createServer(options, (socket) => {
-    const way = connect(redis.port, '127.0.0.1');
-    socket.on('error', () => way.destroy());
-    way.on('error', () => socket.destroy());
-    socket.pipe(way).pipe(socket);
-  });
-  server.on('tlsClientError', () => undefined);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  ends.push(() => once(server.close(), 'close'));
-  return (server.address() as AddressInfo).port;
+  const proxy = await tlsProxy(redis.port, options);
+  ends.push(proxy.stop);
+  return proxy.port;
 }
 
 /** What a call says; `'acquired'` if nothing went wrong. */
