@@ -44,8 +44,17 @@ const ALSO_TESTED_IN = {
   prometheus: ['observe/exported-metrics', 'observe/grafana'],
   queue: ['techniques/conformance/'],
   sections: ['lease/sections'],
-  store: ['admin/', 'claims/track-record/', 'lease/', 'once/', 'queue/', 'techniques/conformance/'],
+  store: [
+    'admin/',
+    'claims/track-record/',
+    'driver/',
+    'lease/',
+    'once/',
+    'queue/',
+    'techniques/conformance/',
+  ],
   swagger: ['nest/swagger'],
+  testing: ['driver/'],
   tools: ['cli/', 'store/unix-socket'],
   worker: ['once/'],
 };
