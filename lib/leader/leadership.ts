@@ -153,7 +153,11 @@ export class Leadership implements AsyncDisposable {
     let leave!: () => void;
     const over = new Promise<void>((resolve) => (leave = resolve));
     const term = lock.fencingToken;
-    const finish = (reason: LeadEnd, error: unknown = abortError(name, reason)): void => {
+    /** The first reason counts. Whatever ends the term, a lock that is over by now was lost: the signal compares the clocks. */
+    const finish = (given: LeadEnd, cause: unknown = abortError(name, given)): void => {
+      const isLost = lock.signal.aborted;
+      const reason = isLost ? 'lost' : given;
+      const error: unknown = isLost ? lock.signal.reason : cause;
       controller.abort(error);
       ended({ name, term, reason, error });
     };
@@ -165,14 +169,13 @@ export class Leadership implements AsyncDisposable {
       over,
     };
     const forget = onAbort(lock.signal, () => {
-      finish('lost', lock.signal.reason);
+      finish('lost');
     });
     const lead: Lead = {
       name,
       term,
       get signal() {
-        // The signal of the lock compares the clocks when it is read.
-        if (lock.signal.aborted) finish('lost', lock.signal.reason);
+        if (lock.signal.aborted) finish('lost');
         return signal;
       },
       assertLeading: () => {
@@ -184,7 +187,7 @@ export class Leadership implements AsyncDisposable {
       },
     };
     // Lost or stopped before the work began.
-    if (lock.signal.aborted) finish('lost', lock.signal.reason);
+    if (lock.signal.aborted) finish('lost');
     else if (this.#isStopped()) finish('stopped');
     const hasBegun = !signal.aborted;
     const work = hasBegun ? this.#work(scope, lead, finish) : Promise.resolve();

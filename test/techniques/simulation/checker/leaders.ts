@@ -236,6 +236,8 @@ function wrongRotation(
     const other = waits.find(
       (wait) =>
         wait.client !== client &&
+        // A process that stands still is not in line again when its key is lost.
+        stoodStillMs(events, wait.client, [wait.from, until]) === 0 &&
         // A caller of several keys stands in the line of one of them at a time.
         wait.keys.length === 1 &&
         wait.keys.includes(key) &&

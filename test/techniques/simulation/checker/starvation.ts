@@ -37,6 +37,7 @@ type Answer = Exclude<Extract<SimEvent, { readonly ask: number }>, Ask>;
 /** Who waits. */
 class Queue {
   readonly #slackMs: number;
+  readonly #clockDrift: number;
   readonly #asks = new Map<string, Ask>();
   readonly #waiting = new Map<string, Ask>();
   /** Of the readers of a process that wait for a key: when the first of them came. All of them are let in with it. */
@@ -44,7 +45,8 @@ class Queue {
   /** When a process last had a key, or gave it back: who waits there stands in line anew. */
   readonly #metAt = new Map<string, number>();
 
-  constructor({ network: { latencyUs, jitterUs } }: Scenario) {
+  constructor({ network: { latencyUs, jitterUs }, service: { clockDrift } }: Scenario) {
+    this.#clockDrift = clockDrift;
     this.#slackMs = (TRIPS_TO_THE_LINE * (latencyUs + jitterUs)) / 1_000 + 5;
   }
 
@@ -66,8 +68,8 @@ class Queue {
     return [...this.#waiting.values()].find((other) => {
       if (other.waitMs === 0 || other.mode === 'shared' || other.keys[0] !== ask.keys[0])
         return false;
-      // Its wait was over before the reader came: it has left the line, and has not heard of it yet.
-      if (other.at + other.waitMs < ask.at) return false;
+      // Its wait may be over by its own clock: it has left the line, and has not heard of it yet.
+      if (other.at + other.waitMs * (1 - this.#clockDrift) < event.at) return false;
       const since = Math.max(other.at, this.#metAt.get(placeOf(other)) ?? 0);
       return since < before;
     });
