@@ -17,7 +17,7 @@ import { placeOf } from '../options/location.js';
 import { ttlWithin, type ResolvedOptions } from '../options/resolve-options.js';
 import { resolve } from '../options/schema.js';
 import { tooLate } from '../queue/requests.js';
-import type { TransferOutcome, Unavailable } from '../store/lock-store.js';
+import type { Unavailable } from '../store/lock-store.js';
 import type { Components } from './compose.js';
 
 /** Takes over a lock that was detached: the handle of `attach`. */
@@ -80,15 +80,15 @@ async function takeOver(
   const { keys, fencingToken, untilMs } = detached;
   const { ttlMs } = request.options;
   const token = requests.newToken(request.options);
-  const transfer = (from: string, to: string, forMs: number): Promise<TransferOutcome> =>
-    store.transfer({ keys, token: from, to, ttlMs: forMs, lastToken: fencingToken });
+  const travels = { keys, lastToken: fencingToken };
   /**
    * The lock may be ours while no caller has it. Puts it back under its old token, so that another try with the text
    * finds it. This request arrives after the one without a reply, over the same connection. If that one is carried out
    * even later, the clean-up frees the keys.
    */
   const putBack = (): void => {
-    const returned = transfer(token, detached.token, detached.keptForMs).then(() => {
+    const back = { ...travels, token, to: detached.token, ttlMs: detached.keptForMs };
+    const returned = store.transfer(back).then(() => {
       keeper.discard({ keys, token }, ttlMs);
     });
     void requests.pending.add(returned);
@@ -99,7 +99,10 @@ async function takeOver(
     return new LockStoreUnavailableError({ operation, keys, nodes });
   };
   const sentAt = scheduler.runtime.now();
-  const outcome = await transfer(detached.token, token, ttlMs);
+  const outcome = await store.transfer({
+    ...travels,
+    ...{ token: detached.token, to: token, ttlMs, grants: true },
+  });
   const now = scheduler.runtime.now();
   if (outcome.status === 'lost') {
     // The store does not know what was before a key was free.

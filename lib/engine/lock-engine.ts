@@ -4,7 +4,7 @@ import { quoteKeys } from '../errors/quote-keys.js';
 import { checkKey, nameOfKeys } from '../key/index.js';
 import type { LeaderInfo } from '../leader/lead.js';
 import { LEAD_KIND, type LeadOptions } from '../leader/lead-options.js';
-import { Leaders, type Leadership } from '../leader/leadership.js';
+import { Leaders, type Candidacy, type Leadership } from '../leader/leadership.js';
 import type { CallSites } from '../lease/call-site.js';
 import { LIMITER, type LimiterOptions } from '../options/limiter-options.js';
 import type { DetachableLock, Lock } from '../lease/lock.js';
@@ -520,12 +520,12 @@ export class LockEngine<Token extends number | undefined = number> {
     await shutDown(this.#parts, timeoutMs);
   }
 
-  /** @internal Makes the holder of a key in this process lose it at once, to test what the code does then. */
+  /** @internal Makes the holders of a key in this process lose it at once, to test what the code does then. */
   lose(key: string): boolean {
     const { keeper } = this.#parts;
-    const lease = keeper.holderOf(key);
-    if (lease !== undefined) keeper.lose(lease, 'stolen');
-    return lease !== undefined;
+    const leases = keeper.leases.filter(({ keys }) => keys.includes(key));
+    for (const lease of leases) keeper.lose(lease, 'stolen');
+    return leases.length > 0;
   }
 
   /** @internal What `LockAdmin` reads and changes. */
@@ -567,19 +567,15 @@ export class LockEngine<Token extends number | undefined = number> {
     const options = constantOptions({ ttl, wait: 'forever', autoExtend: true, reentrant: false });
     this.resolved(options);
     const { log, scheduler, store } = this.#parts;
-    return this.#leaders.stand({
+    const candidacy: Candidacy = {
       ...{ name: key, rotateEveryMs, onElected, onLost, log, scheduler },
-      // A leader may well outlive the section that it is made in.
-      open: (signal) =>
-        this.#granting.open(key, options, {
-          ...{ ...from, signal, isCandidate: true },
-          parent: Section.current(),
-        }),
+      open: (signal) => this.#granting.open(key, options, { ...from, signal, isCandidate: true }),
       othersWait: async () => {
         const [found] = await store.admin.look([key]);
         return (found?.line.length ?? 0) > 0;
       },
-    });
+    };
+    return Section.outside(() => this.#leaders.stand(candidacy));
   }
 
   /** @internal `acquire` for callers that state where the lock is asked for. */

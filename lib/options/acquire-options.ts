@@ -241,6 +241,13 @@ export function constantOptions(options: MethodRunOptions): RunOptions {
   return constant;
 }
 
+/** Options of one call over those of all. `undefined` counts as not given. A call that replaces the holder has no wait. */
+export function optionsOver(all: RunOptions, { ...given }: RunOptions): RunOptions {
+  const said = Object.entries<unknown>(given).filter(([, value]) => value !== undefined);
+  const { wait: _, ...others } = all;
+  return { ...(given.onLocked === 'replace' ? others : all), ...Object.fromEntries(said) };
+}
+
 export const NO_OPTIONS = constantOptions({});
 export const NO_WAIT = constantOptions({ wait: 0 });
 

@@ -3,7 +3,7 @@ import { onAbort } from '../queue/on-abort.js';
 import { WORK } from '../observe/channels.js';
 import type { LockHandle } from '../lease/lock-handle.js';
 
-const current = new AsyncLocalStorage<Section>();
+const current = new AsyncLocalStorage<Section | undefined>();
 
 /**
  * A stretch of work that holds a lock, known to everything it calls through the async context. Calls from inside it that ask for the
@@ -31,6 +31,11 @@ export class Section {
 
   static current(): Section | undefined {
     return current.getStore();
+  }
+
+  /** Calls `work` in no section: it may outlive the one of the calling code. */
+  static outside<T>(work: () => T): T {
+    return current.run(undefined, work);
   }
 
   /** The open sections of one owner that the calling code runs in, from the innermost outwards. */

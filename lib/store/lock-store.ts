@@ -135,6 +135,8 @@ export interface TransferRequest extends LeaseRequest {
   readonly to: string;
   /** The last fencing token that was used under the lease. */
   readonly lastToken: number;
+  /** Whether a caller gets the lease by it: then a server that may have forgotten leases refuses. */
+  readonly grants?: boolean;
 }
 
 export type TransferOutcome =

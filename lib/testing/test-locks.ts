@@ -30,6 +30,11 @@ export type RecordedLockEvent = {
   readonly [Name in RecordedEvent]: { readonly event: Name } & LockEvents[Name];
 }[RecordedEvent];
 
+interface Held {
+  readonly fencingToken: number;
+  readonly keys: readonly string[];
+}
+
 /**
  * Makes keys of a test look held, lost or unavailable, and records what was locked. After the shutdown of its service
  * only the records can be read; everything else throws.
@@ -38,7 +43,8 @@ export class TestLocks {
   readonly #store: TestLockStore;
   readonly #service: LockService;
   readonly #history: RecordedLockEvent[] = [];
-  readonly #held = new Map<number, readonly string[]>();
+  /** Holders of one key have one fencing token. */
+  readonly #held: Held[] = [];
   readonly #strangers = new Set<string>();
 
   /** @internal */
@@ -69,7 +75,7 @@ export class TestLocks {
 
   /** The keys that the code under test currently holds: none after it has released all. Written as in `acquired`. */
   get held(): readonly string[] {
-    return [...this.#held.values()].map((keys) => keys.join(','));
+    return [...new Set(this.#held.map(({ keys }) => keys.join(',')))];
   }
 
   /** Makes another owner hold the keys from now on. Throws when one is held already. */
@@ -164,7 +170,7 @@ export class TestLocks {
   }
 
   async #freeKept(): Promise<void> {
-    const held = new Set([...this.#held.values()].flat());
+    const held = new Set(this.#held.flatMap(({ keys }) => keys));
     const acquired = this.#history.flatMap(({ event, keys }) => (event === 'acquired' ? keys : []));
     for (const key of new Set(acquired)) {
       if (held.has(key)) continue;
@@ -192,8 +198,12 @@ export class TestLocks {
 
   #record(happened: RecordedLockEvent): void {
     this.#history.push(happened);
-    const begins = happened.event === 'acquired' || happened.event === 'attached';
-    if (begins) this.#held.set(happened.fencingToken, happened.keys);
-    else if (happened.event !== 'refused') this.#held.delete(happened.fencingToken);
+    if (happened.event === 'refused') return;
+    const { event, fencingToken, keys } = happened;
+    const isIts = (each: Held): boolean =>
+      each.fencingToken === fencingToken && each.keys.join() === keys.join();
+    const index = this.#held.findIndex(isIts);
+    if (event === 'acquired' || event === 'attached') this.#held.push({ fencingToken, keys });
+    else if (index >= 0) this.#held.splice(index, 1);
   }
 }

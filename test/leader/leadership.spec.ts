@@ -84,6 +84,32 @@ describe('a leader', () => {
     expect(leadership.isLeader).toBe(true);
   });
 
+  it('is no part of the section that it was made in: others may wait for that one', async () => {
+    const [one] = instances(1) as [LockEngine];
+    const mayAsk = deferred();
+    const asked = deferred();
+    const result = deferred<unknown>();
+    const first = one.lead('reports', {
+      onElected: async () => {
+        await mayAsk.promise;
+        const waiting = one.run('setup', { wait: '20s' }, () => 'ran');
+        asked.resolve();
+        result.resolve(await waiting.catch((error: unknown) => error));
+      },
+    });
+    await eventually(() => first.isLeader);
+    const second = deferred<Lead>();
+    await one.run('setup', async () => {
+      one.lead('reports', { onElected: second.resolve });
+      mayAsk.resolve();
+      await asked.promise;
+      await settled();
+    });
+    expect(await result.promise).toBe('ran');
+    await first.stop();
+    expect((await second.promise).signal.aborted).toBe(false);
+  });
+
   it('steps down by hand when its work has ended, so that the work of two never overlaps', async () => {
     const [one, two] = instances(2) as [LockEngine, LockEngine];
     const log: string[] = [];

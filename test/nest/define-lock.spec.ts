@@ -126,6 +126,27 @@ describe('defineLock', () => {
     await longer.release();
   });
 
+  it('keeps what a call leaves undefined, and does not wait for a holder that it replaces', async () => {
+    const { locks } = createTestLocks();
+    const limited = defineLock('pool', { limit: 3, wait: '5s', ttl: '10s' });
+    const pool = locks.for(limited);
+    const unsaid = { limit: undefined, ttl: undefined } as object;
+    await pool.run(unsaid, ({ mode, remainingMs }) => {
+      expect(mode).toBe('limit:3');
+      expect(remainingMs).toBeLessThanOrEqual(10_000);
+    });
+    const patient = defineLock('order:<orderId>', { wait: '5s', ttl: '10s' });
+    expect(await locks.for(patient).run(1, { onLocked: 'replace' }, () => 'ran')).toBe('ran');
+    class Decorated {
+      @patient.WithLock({ onLocked: 'replace', ...unsaid })
+      async pay(orderId: number): Promise<number> {
+        return Promise.resolve(orderId);
+      }
+    }
+    expect(await locks.bind(new Decorated()).pay(1)).toBe(1);
+    await locks.shutdown(0);
+  });
+
   it('nests, is one object for one service, and refuses streams, as run() does', async () => {
     const { locks } = createTestLocks();
     const order = locks.for(orderLock);

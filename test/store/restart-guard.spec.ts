@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import {
   LockConfigurationError,
   LockKeyError,
+  LockNotAttachedError,
   LockService,
   LockStoreUnavailableError,
   WithLock,
@@ -250,6 +251,39 @@ describe('a server that may have forgotten leases', () => {
     expect(nodes[0]?.quarantinedForMs).toBeGreaterThan(30_000);
     expect(hasQuorum).toBe(false);
     expect((await outage(locks)).nodes).toEqual([inQuarantine(server)]);
+  });
+
+  it('lets no detached lock be attached again with older data, while another caller works under it', async () => {
+    const server = await start({ config: { dbfilename: 'older.rdb', save: '3600 1' } });
+    const restartGuard = { maxTtl: '60s', bootstrap: true } as const;
+    const locks = await opened({ redis: server.url, restartGuard, ttl: '30s' });
+    const text = await (await locks.acquire('report')).detach();
+    await server.command('SAVE');
+    const first = await locks.attach(text);
+    await server.restart();
+    await eventually(async () => (await locks.health()).nodes[0]?.reachable === true);
+    const again: unknown = await locks.attach(text).catch((error: unknown) => error);
+    expect(again).toBeInstanceOf(LockStoreUnavailableError);
+    expect((again as LockStoreUnavailableError).nodes).toEqual([inQuarantine(server)]);
+    await first.extend();
+    expect(await first.release()).toBe(true);
+  });
+
+  it('lets no detached lock be attached again with older data, after it was released', async () => {
+    const server = await start({ config: { dbfilename: 'older.rdb', save: '3600 1' } });
+    const restartGuard = { maxTtl: SHORT_MS, bootstrap: true } as const;
+    const locks = await opened({ redis: server.url, restartGuard });
+    const text = await (await locks.acquire('report')).detach();
+    await server.command('SAVE');
+    await (await locks.attach(text)).release();
+    await server.restart();
+    const refusals: unknown[] = [];
+    await eventually(async () => {
+      const refusal: unknown = await locks.attach(text).catch((error: unknown) => error);
+      refusals.push(refusal);
+      return refusal instanceof LockNotAttachedError;
+    });
+    expect(refusals).toContainEqual(expect.objectContaining({ nodes: [inQuarantine(server)] }));
   });
 
   it('does not stand in the way of releases', async () => {

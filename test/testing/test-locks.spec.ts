@@ -6,6 +6,8 @@ import {
   LockService,
   LockStoreUnavailableError,
   WithLock,
+  type AcquireOptions,
+  type Lock,
 } from 'nestjs-holdfast';
 import { createTestLocks, type TestLocks } from 'nestjs-holdfast/testing';
 import { deferred, type Deferred } from '../support/eventually.js';
@@ -49,6 +51,10 @@ beforeEach(() => {
 });
 
 afterEach(() => locks.shutdown(0));
+
+/** A lock that others may hold at the same time. */
+const together = (how: AcquireOptions = { mode: 'shared' }): Promise<Lock> =>
+  locks.acquire('catalogue', how);
 
 describe('createTestLocks', () => {
   it('makes @WithLock work on objects made by hand, with real locks', async () => {
@@ -218,6 +224,13 @@ describe('lose', () => {
     await orders.transfer('a', 'b');
   });
 
+  it('takes a lock from each of those who hold it together', async () => {
+    const [one, two, three] = [await together(), await together(), await together()];
+    await three.release();
+    await testLocks.lose('catalogue');
+    expect([one.isHeld, two.isHeld]).toEqual([false, false]);
+  });
+
   it('says so when the code under test does not hold the key', async () => {
     await testLocks.hold('order:42');
     for (const key of ['order:42', 'order:43']) {
@@ -300,6 +313,20 @@ describe('history, acquired and held', () => {
     await first.release();
     expect(testLocks.held).toEqual([]);
   });
+
+  it.each([{ mode: 'shared' }, { limit: 2 }] as const)(
+    'held: a key as long as one of those who have it together has it, once: %p',
+    async (how) => {
+      const [one, two] = [await together(how), await together(how)];
+      expect(testLocks.held).toEqual(['catalogue']);
+      await one.release();
+      expect(testLocks.held).toEqual(['catalogue']);
+      await testLocks.reset();
+      await two.extend();
+      await two.release();
+      expect(testLocks.held).toEqual([]);
+    },
+  );
 
   it('are as they were when they were read', async () => {
     const before = testLocks.history;

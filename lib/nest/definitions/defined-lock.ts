@@ -6,6 +6,7 @@ import type { DetachableLock } from '../../lease/lock.js';
 import {
   constantOptions,
   NO_OPTIONS,
+  optionsOver,
   type AcquireOptions,
   type RunOptions,
   type TryAcquireOptions,
@@ -108,7 +109,7 @@ export class DefinedLock<Template extends string, Token extends number | undefin
 
   /** Options of a call, and those of the definition where the call says nothing. */
   #with(given: RunOptions, own: RunOptions = this.#definition.options): RunOptions {
-    return given === NO_OPTIONS ? own : { ...own, ...given };
+    return given === NO_OPTIONS ? own : optionsOver(own, given);
   }
 
   /**

@@ -1,23 +1,27 @@
 --[[
-  KEYS    main, fence, queue, holders, limit of each key
+  KEYS    main, fence, queue, holders, limit of each key; with a guard also its epoch key, last
   ARGV    1 token
           2 token that replaces it
           3 ttl in ms
           4 ms for which a fence outlives its lease
           5 last fencing token that was used under the lease
           6 how the line is decided: 'cluster', else standalone
+          7 longest TTL in ms of the restart guard, where a caller is granted the keys by it (may be missing)
   Returns {1} all keys have the new token
           {0, fence} a key has no holder, {-1, fence} a key has another holder: nothing was changed
+          {-2, us of quarantine} nothing was changed
 ]]
 -- @include clock
 -- @include fence
+-- @include quarantine
 -- @include holders
 -- @include line
 
 local token, to, ttl, keep, used, line = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6] or ''
-local mode, fences = mode_of(to), {}
+local mode, fences, max_ttl = mode_of(to), {}, tonumber(ARGV[7])
+local last = max_ttl and #KEYS - 1 or #KEYS
 
-for i = 1, #KEYS, 5 do
+for i = 1, last, 5 do
   local main, queue, holders = KEYS[i], KEYS[i + 2], KEYS[i + 3]
   local stored, damaged = fence_at(KEYS[i + 1])
   if damaged then return damaged end
@@ -28,8 +32,10 @@ for i = 1, #KEYS, 5 do
     return { is_free and 0 or -1, text(stored) }
   end
 end
+local quarantined = max_ttl and quarantine(KEYS[#KEYS], max_ttl) or 0
+if quarantined > 0 then return { -2, quarantined } end
 
-for i = 1, #KEYS, 5 do
+for i = 1, last, 5 do
   local main, fence, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
   local lasted = redis.pcall('PTTL', main)
   local life = ttl + keep + math.max(0, math.ceil((math.max(fences[i], used) - now) / 1000))

@@ -4,6 +4,7 @@ import { holdModeOf } from '../../owner-token.js';
 import { acquireScript, type Vote } from '../scripts/acquire.js';
 import { hashTagOf } from '../scripts/key-names.js';
 import { take } from '../scripts/plain.js';
+import type { Quarantined } from '../scripts/quarantine.js';
 import { raiseFenceScript } from '../scripts/raise-fence.js';
 import { releaseInSlot } from './release.js';
 import type { KeysOfSlot, Server } from './server.js';
@@ -92,7 +93,7 @@ export function acquireInSlot(server: Server, request: AskedLock, since?: number
     return judged(
       server,
       keys,
-      answer.status === 'quarantined' ? inQuarantine(server, answer.leftMs) : answer,
+      answer.status === 'quarantined' ? inQuarantine(server, answer) : answer,
     );
   });
 }
@@ -103,7 +104,8 @@ function judged(server: Server, [key = '']: readonly string[], vote: Vote): Vote
   return vote;
 }
 
-function inQuarantine({ watch, connection }: Server, leftMs: number): Unavailable {
+/** What a server in quarantine answers to a request for a lock. */
+export function inQuarantine({ watch, connection }: Server, { leftMs }: Quarantined): Unavailable {
   watch.quarantined(leftMs);
   return connection.failure(
     'refused',

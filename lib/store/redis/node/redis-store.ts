@@ -31,7 +31,7 @@ import { hashTagOf } from '../scripts/key-names.js';
 import { beginScript, endScript, type EndCall } from '../scripts/once.js';
 import { setLimitScript } from '../scripts/set-limit.js';
 import { transferScript } from '../scripts/transfer.js';
-import { acquireAt, afterGrant, type AskedLock } from './acquire.js';
+import { acquireAt, afterGrant, inQuarantine, type AskedLock } from './acquire.js';
 import { extendAt, type RenewalVote, type Restoration } from './extend.js';
 import { NodeLooks } from './node-looks.js';
 import type { Until } from './node-watch.js';
@@ -256,7 +256,8 @@ export function onceAt(server: Pick<Server, 'ask'>): OnceStore {
 async function transferAt(server: Server, request: TransferRequest): Promise<TransferOutcome> {
   const done: KeysOfSlot[] = [];
   for (const keys of server.bySlot(request.keys)) {
-    const outcome = await server.ask(transferScript, { ...request, keys, whileDown: 'waits' });
+    const answer = await server.ask(transferScript, { ...request, keys, whileDown: 'waits' });
+    const outcome = answer.status === 'quarantined' ? inQuarantine(server, answer) : answer;
     if (outcome.status === 'lost' && done.length > 0) {
       // A lease that has lost a key is lost: no caller has the keys of it that were taken.
       const undone = await Promise.all(

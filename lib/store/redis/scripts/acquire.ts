@@ -1,5 +1,6 @@
 import type { AcquireRequest, Granted, Held, Unavailable } from '../../lock-store.js';
 import { isOwnerToken } from '../../owner-token.js';
+import { quarantinedFor, type Quarantined } from './quarantine.js';
 import {
   callOn,
   isCount,
@@ -33,7 +34,7 @@ export type Vote =
   | (Omit<Held, 'contended'> & { readonly holder: string })
   | Unavailable;
 
-type AcquireReply = (Vote | { readonly status: 'quarantined'; readonly leftMs: number }) & {
+type AcquireReply = (Vote | Quarantined) & {
   readonly clockUs?: number;
 };
 
@@ -82,8 +83,7 @@ function decode(
         otherLimit: isCount(third) ? third : undefined,
       }
     );
-  if (result === QUARANTINED)
-    return { status: 'quarantined', clockUs, leftMs: Math.ceil(first / 1_000) };
+  if (result === QUARANTINED) return { ...quarantinedFor(first), clockUs };
   const key = keys[first - 1];
   if (result !== REFUSED || key === undefined || !isPttl(second) || typeof third !== 'string')
     return undefined;

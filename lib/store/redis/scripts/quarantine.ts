@@ -5,6 +5,17 @@ interface QuarantineCall {
   readonly isNew: boolean;
 }
 
+/** A server that may have forgotten leases grants none. */
+export interface Quarantined {
+  readonly status: 'quarantined';
+  readonly leftMs: number;
+}
+
+export const quarantinedFor = (us: number): Quarantined => ({
+  status: 'quarantined',
+  leftMs: Math.ceil(us / 1_000),
+});
+
 /** Looks at the guard of a server: how many ms of quarantine are left. */
 export const quarantineScript: Verb<QuarantineCall, number> = {
   encode: ({ isNew }, { epoch = '', options }) => [

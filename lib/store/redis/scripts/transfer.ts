@@ -1,13 +1,24 @@
 import type { TransferOutcome, TransferRequest } from '../../lock-store.js';
-import { callOn, isCount, lineArgument, luaText, script, trimmed, type Verb } from './script.js';
+import { quarantinedFor, type Quarantined } from './quarantine.js';
+import {
+  callOn,
+  isCount,
+  lineArgument,
+  luaText,
+  orEmpty,
+  script,
+  trimmed,
+  type Verb,
+} from './script.js';
 
 /**
  * Gives a lease another owner token, with a TTL of its own. All keys are read before one is changed. Later requests of
  * the previous holder find another token, so they renew nothing and release nothing.
  */
-export const transferScript: Verb<TransferRequest, TransferOutcome> = {
-  encode({ keys, token, to, ttlMs, lastToken }, server) {
-    const encoded = callOn(keys, server);
+export const transferScript: Verb<TransferRequest, TransferOutcome | Quarantined> = {
+  encode({ keys, token, to, ttlMs, lastToken, grants }, server) {
+    const guard = grants === true ? server : undefined;
+    const encoded = callOn(keys, server, guard?.epoch);
     encoded.push(
       token,
       to,
@@ -15,6 +26,7 @@ export const transferScript: Verb<TransferRequest, TransferOutcome> = {
       server.options.fenceKeepMs,
       lastToken,
       lineArgument(server.lineMode),
+      orEmpty(guard?.options.restartGuard?.maxTtlMs),
     );
     return trimmed(encoded);
   },
@@ -22,11 +34,12 @@ export const transferScript: Verb<TransferRequest, TransferOutcome> = {
     if (!Array.isArray(reply)) return undefined;
     const [result, text] = reply as unknown[];
     if (result === 1) return shortfall ?? { status: 'transferred' };
-    const fence = Number(text);
-    if (!isCount(fence)) return undefined;
+    const number = Number(text);
+    if (!isCount(number)) return undefined;
+    if (result === -2) return quarantinedFor(number);
     if (result === 0) return { status: 'lost', reason: 'gone' };
     // Every grant raises the fence.
-    const reason = fence > lastToken ? 'stolen' : 'attached';
+    const reason = number > lastToken ? 'stolen' : 'attached';
     return result === -1 ? { status: 'lost', reason } : undefined;
   },
   ...script(luaText('transfer'), 'transfer'),

@@ -2,6 +2,7 @@ import { byKey, type Grant } from '../../faults/grants.js';
 import { overlaps } from '../../faults/safety.js';
 import type { Facts } from './facts.js';
 import { withLimits } from './limits.js';
+import { losesData } from './losses.js';
 
 /** For clocks that differ in speed, by 1 % of the longest TTL (4 s) at the most, and for what is on its way. */
 const SLACK_MS = 40;
@@ -9,7 +10,9 @@ const SLACK_MS = 40;
 /** Two who hold one key at once and exclude each other; and keys that were not kept taken for as long as `minHold` says. */
 export function exclusionViolations(facts: Facts): readonly string[] {
   const { losses, done, killed } = facts;
-  const grants = withLimits(facts.grants, facts.events, losses.length === 0);
+  // "The limit that was set" is data, too: the guard keeps leases only.
+  const areKept = losses.length === 0 && !done.some(losesData);
+  const grants = withLimits(facts.grants, facts.events, areKept);
   // "A store that cannot be reached is told when it answers again, and keeps the key until the end of its TTL meanwhile."
   const isReached = done.every(({ fault }) => REACHES_THE_STORE.has(fault.kind));
   const told = isReached ? grants.filter(({ client }) => !killed.has(client)) : [];

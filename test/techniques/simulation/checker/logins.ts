@@ -1,7 +1,7 @@
 import { nameOf } from '../../faults/grants.js';
 import type { SimEvent } from '../history.js';
 import type { Scenario } from '../scenario.js';
-import type { DoneFault } from './losses.js';
+import { longestTtlMs, type DoneFault } from './losses.js';
 import type { Facts } from './facts.js';
 
 /** Between two tries to connect, at the most, and to log in. */
@@ -20,6 +20,8 @@ export function loginViolations(scenario: Scenario, facts: Facts): readonly stri
   if (done.length === 0 || done.some(({ fault }) => fault.kind !== 'password-changed')) return [];
   if (scenario.servers.length > 1) return [];
   const { latencyUs, jitterUs } = scenario.network;
+  // A renewal that failed is tried again after a quarter of the TTL.
+  const ttlMs = longestTtlMs(scenario);
   const lateMs = scenario.service.nodeTimeoutMs + (16 * (latencyUs + jitterUs)) / 1_000 + SLACK_MS;
   return [
     ...wrongAnswers(events, done, lateMs),
@@ -29,7 +31,7 @@ export function loginViolations(scenario: Scenario, facts: Facts): readonly stri
       // The last renewal that had a reply was before the password changed.
       const before = done.filter(({ at }) => at < lost.at);
       const healedAt = Math.max(...before.map((each) => each.healedAt));
-      return promised - healedAt > CONNECTED_MS + lateMs
+      return promised - healedAt > CONNECTED_MS + lateMs + ttlMs / 4
         ? [
             `login: ${name} was lost ${(lost.at - healedAt).toFixed(0)} ms after the password was right again`,
           ]

@@ -208,6 +208,12 @@ function hasFixedLeases({ processes }: Scenario): boolean {
   );
 }
 
+/** Whether a server forgets all that was written last, guarded or not. */
+export const losesData = ({ fault }: Pick<DoneFault, 'fault'>): boolean =>
+  fault.kind === 'server-restarted' ? fault.data !== 'kept' : LOSE_DATA.has(fault.kind);
+
+const LOSE_DATA: ReadonlySet<string> = new Set(['server-flushed', 'data-restored', 'fail-over']);
+
 /** Whether a lock that is held may be granted to somebody else because of it. */
 function forgets(fault: Fault, scenario: Scenario, done: readonly DoneFault[]): boolean {
   const { service } = scenario;

@@ -1,6 +1,7 @@
 import type { SimEvent } from '../history.js';
 import { replaces, type Operation, type Scenario } from '../scenario.js';
 import type { Facts } from './facts.js';
+import { losesData } from './losses.js';
 
 const PLANNED = new Set([
   ...['AbortError', 'Error', 'NonRetryableError'],
@@ -21,6 +22,8 @@ export function surprises(scenario: Scenario, { events, done }: Facts): readonly
   const healedAt = Math.max(0, ...done.map((each) => each.healedAt));
   const longestOutageMs = SILENT_MS + BACK_OFF_MS + 2 * scenario.service.nodeTimeoutMs;
   const mayBeLost = mayLose(scenario);
+  // The quarantine counts from the first look at the server: that may be when a caller in line is called.
+  const isGuardedLate = scenario.service.restartGuard !== undefined && done.some(losesData);
   const isBlocked = scenario.processes.some(({ callers }) =>
     callers.some(({ operations }) => operations.some(({ blocksMs }) => blocksMs !== undefined)),
   );
@@ -44,7 +47,12 @@ export function surprises(scenario: Scenario, { events, done }: Facts): readonly
         // "Answer to acquire later than its own validity: refused and cleaned up", behind a block too.
         (error === 'LockStoreUnavailableError' &&
           (mayBeLost || (!isCalm && (ask === undefined || mayFail(ask.keys)))));
-      if (error === 'LockStoreUnavailableError' && ask !== undefined && !isBlocked)
+      if (
+        error === 'LockStoreUnavailableError' &&
+        ask !== undefined &&
+        !isBlocked &&
+        !isGuardedLate
+      )
         if (ask.at > healedAt && event.at - ask.at > longestOutageMs)
           violations.push(
             `outage: ${name} was told that the store is unavailable, ${(event.at - ask.at).toFixed(0)} ms after it asked and after everything was well`,

@@ -16,6 +16,15 @@ export const DETACHING: readonly PlantedBug[] = [
     breaks: ONCE,
   },
   {
+    name: 'attached-in-quarantine',
+    file: 'lib/engine/attach.ts',
+    find: 'to: token, ttlMs, grants: true }',
+    replace: 'to: token, ttlMs }',
+    profile: 'modes',
+    explanation: 'A server that restarted with older data lets a lock be attached again.',
+    breaks: ONCE,
+  },
+  {
     name: 'detached-lock-renewed',
     file: 'lib/lease/lease-keeper.ts',
     find: "    lease.end('detached');\n",

@@ -13,7 +13,7 @@ export const LEADERS: readonly PlantedBug[] = (
     {
       name: 'loss-of-a-lead-not-told',
       file: LEADERSHIP,
-      find: "      finish('lost', lock.signal.reason);\n    });",
+      find: "      finish('lost');\n    });",
       replace: '    });',
       explanation: 'The signal of a leader does not abort when it loses the lead.',
       breaks:

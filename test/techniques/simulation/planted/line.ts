@@ -42,7 +42,7 @@ export const LINE: readonly PlantedBug[] = [
     file: 'lib/store/redis/lua/acquire.lua',
     find: "local added = redis.pcall('ZADD', queue, 'NX', ticket, member)",
     replace:
-      "local added = (ARGV[7] or '') ~= '' and busy == 1 and 1 or redis.pcall('ZADD', queue, 'NX', ticket, member)",
+      "local added = (ARGV[6] or '') ~= '' and busy == 1 and 1 or redis.pcall('ZADD', queue, 'NX', ticket, member)",
     profile: 'line',
     explanation: 'A caller with a ticket counts as waiting in line, even if the line was lost.',
     breaks: NO_NEED,
@@ -109,7 +109,7 @@ export const LINE: readonly PlantedBug[] = [
     explanation:
       'A caller that has stopped waiting still gets the lock in its turn, and never releases it.',
     page: 'guarantees.md',
-    breaks: '**A request over HTTP** leaves the line when its client disconnects.',
+    breaks: '**An HTTP handler** leaves the line when its client disconnects.',
   },
   {
     name: 'place-not-left',
@@ -120,7 +120,7 @@ export const LINE: readonly PlantedBug[] = [
     explanation:
       'When the last caller of a process has stopped waiting, the place of the process stays in line.',
     page: 'guarantees.md',
-    breaks: '**A request over HTTP** leaves the line when its client disconnects.',
+    breaks: '**An HTTP handler** leaves the line when its client disconnects.',
   },
   {
     name: 'turns-without-bound',

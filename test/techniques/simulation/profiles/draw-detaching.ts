@@ -11,14 +11,15 @@ export function withDetaching(
   if (!features.detaching) return processes;
   const draw = (): DetachPlan => {
     const ttls = [...features.ttlsMs, 100, 1_000, 4_000];
-    const gapsMs = [0, 10, 200, 2_000];
+    // Older data are up to a second old.
+    const gapsMs = features.guardMs > 0 ? [10, 1_000, 2_000] : [0, 10, 200, 2_000];
     return {
       ttlMs: random.pick(
         ttls.filter((ttlMs) => features.guardMs === 0 || ttlMs <= features.guardMs),
       ),
       to: random.between(0, processes.length - 1),
-      // A queue may deliver a job twice.
-      afterMs: random.chance(0.3)
+      // A queue may deliver a job twice, and does if it was set back with the data.
+      afterMs: random.chance(features.guardMs > 0 ? 0.8 : 0.3)
         ? [random.pick(gapsMs), random.pick(gapsMs)]
         : [random.pick(gapsMs)],
       holdMs: random.pick([0, 10, 200, 2 * Math.max(...features.ttlsMs)]),

@@ -180,8 +180,10 @@ const ofProfile = (profile: ProfileName): Partial<Features> => OF_PROFILES[profi
 const longer = ({ lengthMs }: Features): Partial<Features> => ({ lengthMs: 500 + 2 * lengthMs });
 
 /** Some worlds are made for what rarely comes about by chance. */
-function staged({ serverCount, replicas, guardMs }: Features, random: Random): Partial<Features> {
+function staged(features: Features, random: Random): Partial<Features> {
+  const { serverCount, replicas, guardMs, detaching } = features;
   const chance = random.fraction();
+  if (detaching && chance > 0.4) return DETACHED_AND_RESTARTED;
   if (serverCount > 2) return chance < 0.12 ? RUSH_AND_LOSS : chance < 0.24 ? RUSH_AND_CALM : {};
   return chance < 0.12 && serverCount + replicas + guardMs === 1 ? RESETS_AND_LONG_LEASES : {};
 }
@@ -214,6 +216,13 @@ const RESETS_AND_LONG_LEASES = {
   ...{ ...PLAIN, ttlsMs: [20_000], shortHolds: true, fixedLeases: false, severalKeys: false },
   ...{ lengthMs: 500, faults: ['link-reset', 'connections-reset'] },
   network: { latencyUs: 5_000, jitterUs: 500 },
+} satisfies Partial<Features>;
+
+/** A lock that was detached comes back with older data, and its text comes twice. */
+const DETACHED_AND_RESTARTED = {
+  ...{ minHolds: false, blocks: false, holdLimits: false, nesting: false, severalKeys: false },
+  ...{ replicas: 0, ttlsMs: [4_000], guardMs: 4_000, lengthMs: 2_500 },
+  ...{ faults: ['server-restarted'], mostFaults: 1 },
 } satisfies Partial<Features>;
 
 /** What else keeps keys taken, or ends locks, is left out. */
