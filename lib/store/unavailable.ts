@@ -6,7 +6,7 @@ export interface Unavailable {
   readonly nodes: readonly NodeFailure[];
   /** Whether the same request may succeed later without a change of settings. */
   readonly transient: boolean;
-  /** The request never left this process, so it can have left nothing behind. */
+  /** The request never left this process, or was refused before it changed anything: it can have left nothing behind. */
   readonly sent?: false;
 }
 

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -58,6 +59,35 @@ describe('a server that comes back with what was on its disk', () => {
     expect(await kept.release()).toBe(true);
     expect(await lock.release()).toBe(true);
   });
+});
+
+describe('a place in line that came back with older data', () => {
+  it.each([{}, { mode: 'shared' }, { limit: 2 }] as const)(
+    'does not shorten the lock that its caller has by now: %p',
+    async (how) => {
+      const server = await started();
+      const [one, other] = [
+        await opened({ redis: server.url }),
+        await opened({ redis: server.url }),
+      ];
+      const lock = await one.acquire('key', how);
+      const isPlain = Object.keys(how).length === 0;
+      const [token] = isPlain
+        ? [await server.command('GET', 'lock:key')]
+        : ((await server.command('ZRANGE', '{lock:key}:holders', '0', '-1')) as string[]);
+      const listening = new Redis(server.url);
+      closings.push(() => {
+        listening.disconnect();
+      });
+      await listening.subscribe('waiting');
+      await server.command('ZADD', '{lock:key}:queue', '1', `${String(token)} 1000 waiting`);
+      expect(await other.tryAcquire('key')).toBeNull();
+      expect(await server.command('EXISTS', '{lock:key}:queue')).toBe(0);
+      expect(await server.command('PTTL', 'lock:key')).toBeGreaterThan(30_000);
+      await lock.extend();
+      expect(await lock.release()).toBe(true);
+    },
+  );
 });
 
 describe('a master that goes on, although another one has taken its place', () => {

@@ -257,7 +257,9 @@ async function transferAt(server: Server, request: TransferRequest): Promise<Tra
   const done: KeysOfSlot[] = [];
   for (const keys of server.bySlot(request.keys)) {
     const answer = await server.ask(transferScript, { ...request, keys, whileDown: 'waits' });
-    const outcome = answer.status === 'quarantined' ? inQuarantine(server, answer) : answer;
+    // Such a refusal leaves nothing to put back.
+    const outcome: TransferOutcome =
+      answer.status === 'quarantined' ? { ...inQuarantine(server, answer), sent: false } : answer;
     if (outcome.status === 'lost' && done.length > 0) {
       // A lease that has lost a key is lost: no caller has the keys of it that were taken.
       const undone = await Promise.all(

@@ -72,8 +72,13 @@ function termsOf(events: readonly SimEvent[]): readonly Term[] {
   const keys = new Map<string, string>();
   const terms = new Map<string, Term>();
   const ends = (at: number, reason: string, isMeant: (term: Term) => boolean): void => {
-    for (const term of terms.values())
-      if (isMeant(term) && term.electedAt !== undefined) term.cause ??= { at, reason };
+    for (const term of terms.values()) {
+      if (!isMeant(term) || term.electedAt === undefined) continue;
+      // A lock that is over by then was lost, whatever ends the term.
+      const isFirst = term.cause === undefined;
+      const isFound = reason === 'lost' && term.over === undefined;
+      if (isFirst || isFound) term.cause = { at, reason };
+    }
   };
   for (const event of events) {
     const { at } = event;

@@ -133,6 +133,9 @@ function recoveryOf(
         ? { from: at, until: at + thinksMs + OPERATES_MS }
         : { from: at, until: until + thinksMs };
     }
+    case 'password-changed':
+      // A connection that listens, and was refused, tries again after 5 s: its callers ask again meanwhile.
+      return { from: at, until: until + LOOKS_EVERY_MS };
     case 'memory-full':
       return { from: at, until: until + (hasLeaders ? REFUSED_MS : 0) };
     case 'link-stalled':
