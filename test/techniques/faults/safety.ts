@@ -135,13 +135,17 @@ export const isTurnOfLostLease = (
   grants: readonly Grant[],
   losses: readonly Loss[],
 ): boolean =>
-  grants.some(
-    ({ client, keys, fencingToken, askedAt }) =>
-      client === turn.client &&
-      keys.some((key) => turn.keys.includes(key)) &&
-      fencingToken < turn.fencingToken &&
-      turn.fencingToken - fencingToken < (turn.grantedAt - askedAt) * 1_000 &&
-      losses.some(({ from }) => askedAt <= from && from < turn.grantedAt),
+  losses.some(
+    ({ from }) =>
+      from < turn.grantedAt &&
+      grants.some(
+        ({ client, keys, fencingToken, askedAt }) =>
+          askedAt <= from &&
+          client === turn.client &&
+          keys.some((key) => turn.keys.includes(key)) &&
+          fencingToken < turn.fencingToken &&
+          turn.fencingToken - fencingToken < (turn.grantedAt - askedAt) * 1_000,
+      ),
   );
 
 /** Whether two that hold a key together may have different tokens. */
