@@ -29,7 +29,7 @@ export type RunOnceResult<T> =
       /** The message of the error that the last attempt ended with, shortened; missing if its process died. */
       readonly lastError?: string;
     }
-  /** This call's work returned, but it had lost its lock. Another attempt has begun since, and decides; or the record is lost. */
+  /** This call's work returned, but it had lost its lock. Another attempt has begun since, and decides, or the record is lost. */
   | { readonly outcome: 'superseded'; readonly attempts: number; readonly value?: undefined }
   /** Another caller did the work for as long as this call waited. */
   | { readonly outcome: 'busy'; readonly attempts: number; readonly value?: undefined };

@@ -241,9 +241,12 @@ export function constantOptions(options: MethodRunOptions): RunOptions {
   return constant;
 }
 
-/** Options of one call over those of all. `undefined` counts as not given. A call that replaces the holder has no wait. */
-export function optionsOver(all: RunOptions, { ...given }: RunOptions): RunOptions {
-  const said = Object.entries<unknown>(given).filter(([, value]) => value !== undefined);
+/**
+ * The options of one call, and those of all calls where it says nothing. `undefined` says nothing. A call that replaces the holder waits
+ * for the end of its work only, so the `wait` of all calls does not count.
+ */
+export function optionsOver(all: RunOptions, given: RunOptions): RunOptions {
+  const said = Object.entries(given).filter(([, value]) => value !== undefined);
   const { wait: _, ...others } = all;
   return { ...(given.onLocked === 'replace' ? others : all), ...Object.fromEntries(said) };
 }

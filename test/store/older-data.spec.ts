@@ -71,10 +71,13 @@ describe('a place in line that came back with older data', () => {
         await opened({ redis: server.url }),
       ];
       const lock = await one.acquire('key', how);
-      const isPlain = Object.keys(how).length === 0;
-      const [token] = isPlain
-        ? [await server.command('GET', 'lock:key')]
-        : ((await server.command('ZRANGE', '{lock:key}:holders', '0', '-1')) as string[]);
+      const [member] = (await server.command(
+        'ZRANGE',
+        '{lock:key}:holders',
+        '0',
+        '-1',
+      )) as string[];
+      const token = member ?? (await server.command('GET', 'lock:key'));
       const listening = new Redis(server.url);
       closings.push(() => {
         listening.disconnect();

@@ -5,7 +5,6 @@ import {
   LOCK_DEFINITION,
   optionsOver,
   type LockDefinitionOptions,
-  type RunOptions,
 } from '../../options/acquire-options.js';
 import { inPlace } from '../../options/in-place.js';
 import { refuseUnknown } from '../../options/unknown-option.js';
@@ -42,12 +41,12 @@ export function defineLock<const Template extends string>(
     name: template,
     options: said,
     key: (...values: KeyArguments<Template>): string => keyFrom(values[0]),
-    WithLock: ((own: RunOptions = {}, ...decorated: unknown[]) => {
+    WithLock: ((own?: object, ...decorated: unknown[]) => {
       if (decorated.length > 0)
         throw new LockConfigurationError(
           `${where}: its decorator needs parentheses: @orderLock.WithLock().`,
         );
-      return wholeKeyWithLock(template, optionsOver(said, own));
+      return wholeKeyWithLock(template, optionsOver(said, { ...own }));
     }) as LockDefinition<Template>['WithLock'],
   });
   definitions.add(definition);

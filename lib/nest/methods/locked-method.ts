@@ -9,6 +9,7 @@ import {
 } from '../../key/index.js';
 import {
   constantOptions,
+  optionsOver,
   placesFrom,
   refuseSeveral,
   type MethodRunOptions,
@@ -179,10 +180,7 @@ export class LockedMethod {
     if (known !== undefined) return known;
     const { isOnce, scheduled } = this.decorator;
     const run = constantOptions({
-      ...feature?.options,
-      // Such a call waits for the end of the older work only.
-      ...(this.#said.onLocked === 'replace' && { wait: undefined }),
-      ...this.#said,
+      ...optionsOver({ ...feature?.options }, this.#said),
       isMethod: isOnce !== true,
       ...scheduled?.(this.#options, this.#fireTime),
     });
@@ -304,7 +302,6 @@ export class LockedMethod {
 function saidOf(given: RunOptions, { isOnce }: LockDecorator): RunOptions {
   const said = Object.entries(given).filter(
     ([name, value]) =>
-      value !== undefined &&
       typeof value !== 'function' &&
       // What else it says is for when the lock was refused.
       (name !== 'onLocked' || value === 'replace'),

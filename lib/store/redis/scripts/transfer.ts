@@ -34,12 +34,12 @@ export const transferScript: Verb<TransferRequest, TransferOutcome | Quarantined
     if (!Array.isArray(reply)) return undefined;
     const [result, text] = reply as unknown[];
     if (result === 1) return shortfall ?? { status: 'transferred' };
-    const number = Number(text);
-    if (!isCount(number)) return undefined;
-    if (result === -2) return quarantinedFor(number);
+    const detail = Number(text);
+    if (!isCount(detail)) return undefined;
+    if (result === -2) return quarantinedFor(detail);
     if (result === 0) return { status: 'lost', reason: 'gone' };
     // Every grant raises the fence.
-    const reason = number > lastToken ? 'stolen' : 'attached';
+    const reason = detail > lastToken ? 'stolen' : 'attached';
     return result === -1 ? { status: 'lost', reason } : undefined;
   },
   ...script(luaText('transfer'), 'transfer'),

@@ -11,7 +11,7 @@ const SLACK_MS = 40;
 export function exclusionViolations(facts: Facts): readonly string[] {
   const { losses, done, killed } = facts;
   // "The limit that was set" is data, too: the guard keeps leases only.
-  const areKept = losses.length === 0 && !done.some(losesData);
+  const areKept = losses.length === 0 && !done.some(({ fault }) => losesData(fault));
   const grants = withLimits(facts.grants, facts.events, areKept);
   // "A store that cannot be reached is told when it answers again, and keeps the key until the end of its TTL meanwhile."
   const isReached = done.every(({ fault }) => REACHES_THE_STORE.has(fault.kind));

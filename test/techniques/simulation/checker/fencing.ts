@@ -9,7 +9,7 @@ import {
 import type { SimEvent } from '../history.js';
 import { isOfOperator, type Scenario } from '../scenario.js';
 import type { Facts } from './facts.js';
-import type { DoneFault } from './losses.js';
+import { losesData, type DoneFault } from './losses.js';
 
 /** Fencing tokens that do not grow, as far as docs/internals/promises.md says that they do. */
 export function fencingViolations(
@@ -139,11 +139,7 @@ function exemption({ servers }: Scenario, done: readonly DoneFault[]): Exemption
 const AHEAD_MS = 150;
 
 const forgetsTokens = (fault: DoneFault['fault']): boolean =>
-  fault.kind === 'server-flushed' ||
-  fault.kind === 'fail-over' ||
-  fault.kind === 'data-restored' ||
-  (fault.kind === 'foreign-value' && fault.at !== 'queue') ||
-  (fault.kind === 'server-restarted' && fault.data !== 'kept');
+  losesData(fault) || (fault.kind === 'foreign-value' && fault.at !== 'queue');
 
 /** Has a server know what was over. */
 const bringsOlderData = (fault: DoneFault['fault']): boolean =>

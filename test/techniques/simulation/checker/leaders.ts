@@ -75,9 +75,9 @@ function termsOf(events: readonly SimEvent[]): readonly Term[] {
     for (const term of terms.values()) {
       if (!isMeant(term) || term.electedAt === undefined) continue;
       // A lock that is over by then was lost, whatever ends the term.
-      const isFirst = term.cause === undefined;
       const isFound = reason === 'lost' && term.over === undefined;
-      if (isFirst || isFound) term.cause = { at, reason };
+      if (term.cause === undefined || (isFound && at - term.cause.at <= AT_ONCE_MS))
+        term.cause = { at, reason };
     }
   };
   for (const event of events) {

@@ -209,10 +209,11 @@ function hasFixedLeases({ processes }: Scenario): boolean {
 }
 
 /** Whether a server forgets all that was written last, guarded or not. */
-export const losesData = ({ fault }: Pick<DoneFault, 'fault'>): boolean =>
-  fault.kind === 'server-restarted' ? fault.data !== 'kept' : LOSE_DATA.has(fault.kind);
-
-const LOSE_DATA: ReadonlySet<string> = new Set(['server-flushed', 'data-restored', 'fail-over']);
+export const losesData = (fault: Fault): boolean =>
+  fault.kind === 'server-flushed' ||
+  fault.kind === 'data-restored' ||
+  fault.kind === 'fail-over' ||
+  (fault.kind === 'server-restarted' && fault.data !== 'kept');
 
 /** Whether a lock that is held may be granted to somebody else because of it. */
 function forgets(fault: Fault, scenario: Scenario, done: readonly DoneFault[]): boolean {

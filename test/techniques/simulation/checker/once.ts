@@ -1,8 +1,9 @@
 import { nameOf } from '../../faults/grants.js';
 import { repeatedWork } from '../../faults/once-work.js';
 import type { SimEvent } from '../history.js';
-import type { Scenario } from '../scenario.js';
+import type { Fault, Scenario } from '../scenario.js';
 import type { Facts } from './facts.js';
+import { losesData } from './losses.js';
 import { operationsOf, type Operation } from './operators.js';
 
 /** Work that is to be done once: marked by one attempt, and not tried again after that. */
@@ -19,12 +20,8 @@ export function onceViolations(scenario: Scenario, { events, done }: Facts): rea
   return repeatedWork(forgotten.reduce(asOtherWork, events));
 }
 
-const forgetsWork = (fault: Facts['done'][number]['fault']): boolean =>
-  fault.kind === 'server-flushed' ||
-  fault.kind === 'fail-over' ||
-  fault.kind === 'data-restored' ||
-  fault.kind === 'server-clock-set' ||
-  (fault.kind === 'server-restarted' && fault.data !== 'kept');
+const forgetsWork = (fault: Fault): boolean =>
+  losesData(fault) || fault.kind === 'server-clock-set';
 
 /** Work that was forgotten is other work from then on. Of calls that ran meanwhile, nobody knows what they found. */
 function asOtherWork(events: readonly SimEvent[], operation: Operation): readonly SimEvent[] {

@@ -23,7 +23,8 @@ export function surprises(scenario: Scenario, { events, done }: Facts): readonly
   const longestOutageMs = SILENT_MS + BACK_OFF_MS + 2 * scenario.service.nodeTimeoutMs;
   const mayBeLost = mayLose(scenario);
   // The quarantine counts from the first look at the server: that may be when a caller in line is called.
-  const isGuardedLate = scenario.service.restartGuard !== undefined && done.some(losesData);
+  const isGuardedLate =
+    scenario.service.restartGuard !== undefined && done.some(({ fault }) => losesData(fault));
   const isBlocked = scenario.processes.some(({ callers }) =>
     callers.some(({ operations }) => operations.some(({ blocksMs }) => blocksMs !== undefined)),
   );
