@@ -8,7 +8,7 @@ import {
 } from '../../faults/safety.js';
 import type { SimEvent } from '../history.js';
 import { isOfOperator, type Scenario } from '../scenario.js';
-import type { Facts } from './facts.js';
+import { stoodStillMs, type Facts } from './facts.js';
 import { losesData, type DoneFault } from './losses.js';
 
 /** Fencing tokens that do not grow, as far as docs/internals/promises.md says that they do. */
@@ -29,10 +29,9 @@ export function fencingViolations(
   // "No fencing tokens."
   if (scenario.service.hasDriver === true) return [];
   const exempt = exemption(scenario, done);
-  const lateMs = latestAnswerMs(scenario);
   const isKnown = (grant: Grant): boolean =>
     !isTurnOfLostLease(grant, grants, losses) &&
-    !isOldNews(grant, losses, lateMs) &&
+    !isOldNews(grant, { losses, events }, scenario.service) &&
     !isUnknownTurn(grant, scenario, done);
   return [
     ...(exempt === 'all'
@@ -104,19 +103,17 @@ function isUnknownTurn(
 }
 
 /** Whether the server may have granted it before a loss of data that came before the answer: who was granted it since has a larger token. */
-const isOldNews = (
-  { askedAt, grantedAt }: Grant,
-  losses: readonly Loss[],
-  lateMs: number,
-): boolean =>
-  losses.some(({ from }) => askedAt <= from && from < grantedAt && grantedAt - from <= lateMs);
-
-/** How late a process may hear of a grant. */
-const latestAnswerMs = ({ service, faults }: Scenario): number =>
-  faults.reduce(
-    (sum, fault) => sum + (fault.kind === 'process-stands-still' ? fault.forMs : 0),
-    service.nodeTimeoutMs,
+function isOldNews(
+  { client, askedAt, grantedAt }: Grant,
+  { losses, events }: Pick<Facts, 'losses' | 'events'>,
+  { nodeTimeoutMs }: Scenario['service'],
+): boolean {
+  // A process that stands still hears later.
+  const lateMs = nodeTimeoutMs + stoodStillMs(events, client, [askedAt, grantedAt]);
+  return losses.some(
+    ({ from }) => askedAt <= from && from < grantedAt && grantedAt - from <= lateMs,
   );
+}
 
 type Exemption = 'all' | ((grant: Grant) => boolean);
 
