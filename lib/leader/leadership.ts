@@ -143,7 +143,7 @@ export class Leadership implements AsyncDisposable {
     }
   }
 
-  /** One term, from the election until its lock is released. */
+  /** One term, from the election until its lock is released. Returns what ended it, also where its lock was over by then. */
   async #lead(scope: Scope): Promise<LeadEnd> {
     const { lock } = scope;
     const { name } = this;
@@ -153,8 +153,10 @@ export class Leadership implements AsyncDisposable {
     let leave!: () => void;
     const over = new Promise<void>((resolve) => (leave = resolve));
     const term = lock.fencingToken;
+    let first: LeadEnd | undefined;
     /** The first reason counts. Whatever ends the term, a lock that is over by now was lost: the signal compares the clocks. */
     const finish = (given: LeadEnd, cause: unknown = abortError(name, given)): void => {
+      first ??= given;
       const isLost = lock.signal.aborted;
       const reason = isLost ? 'lost' : given;
       const error: unknown = isLost ? lock.signal.reason : cause;
@@ -200,7 +202,7 @@ export class Leadership implements AsyncDisposable {
     await scope.finish().catch(() => undefined);
     this.#term = undefined;
     leave();
-    return ending.reason;
+    return first ?? ending.reason;
   }
 
   /** Never rejects. */

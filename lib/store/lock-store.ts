@@ -270,8 +270,8 @@ export interface LockStore extends LeaseStore {
   readonly admin: AdminStore;
   /**
    * Gives a lease another owner token, and `ttlMs` from now, in one step: all keys, or none. The fencing token stays.
-   * If the new token already holds the keys, the request was sent twice. After `unavailable` the store may know the
-   * lease under either token. After every other refusal nothing of the new one is left.
+   * A key that the new token already holds is left as it is: the request was sent twice. After `unavailable` the store
+   * may know the lease under either token. After every other refusal nothing of the new one is left.
    */
   transfer(request: TransferRequest): Promise<TransferOutcome>;
   /** Runs commands in one step with the check that the lease holds its keys. */

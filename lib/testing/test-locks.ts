@@ -30,11 +30,6 @@ export type RecordedLockEvent = {
   readonly [Name in RecordedEvent]: { readonly event: Name } & LockEvents[Name];
 }[RecordedEvent];
 
-interface Held {
-  readonly fencingToken: number;
-  readonly keys: readonly string[];
-}
-
 /**
  * Makes keys of a test look held, lost or unavailable, and records what was locked. After the shutdown of its service
  * only the records can be read; everything else throws.
@@ -43,8 +38,10 @@ export class TestLocks {
   readonly #store: TestLockStore;
   readonly #service: LockService;
   readonly #history: RecordedLockEvent[] = [];
-  /** Holders of one key have one fencing token. */
-  readonly #held: Held[] = [];
+  /** The keys of each lock that is held. */
+  readonly #held: (readonly string[])[] = [];
+  /** The keys that may stay taken after their locks. */
+  readonly #used = new Set<string>();
   readonly #strangers = new Set<string>();
 
   /** @internal */
@@ -56,6 +53,9 @@ export class TestLocks {
         this.#record({ event, ...facts } as RecordedLockEvent);
       });
     }
+    service.on('unavailable', ({ operation, keys }) => {
+      if (operation === 'release' || operation === 'detach') this.#ended(keys);
+    });
   }
 
   /** The events of locks since the test began, or since `reset()`, in order. */
@@ -75,7 +75,7 @@ export class TestLocks {
 
   /** The keys that the code under test currently holds: none after it has released all. Written as in `acquired`. */
   get held(): readonly string[] {
-    return [...new Set(this.#held.map(({ keys }) => keys.join(',')))];
+    return [...new Set(this.#held.map((keys) => keys.join(',')))];
   }
 
   /** Makes another owner hold the keys from now on. Throws when one is held already. */
@@ -170,10 +170,10 @@ export class TestLocks {
   }
 
   async #freeKept(): Promise<void> {
-    const held = new Set(this.#held.flatMap(({ keys }) => keys));
-    const acquired = this.#history.flatMap(({ event, keys }) => (event === 'acquired' ? keys : []));
-    for (const key of new Set(acquired)) {
+    const held = new Set(this.#held.flat());
+    for (const key of this.#used) {
       if (held.has(key)) continue;
+      this.#used.delete(key);
       const [found] = await this.#store.admin.look([key]);
       for (const { token } of found?.holders ?? [])
         await this.#store.release({ keys: [key], token });
@@ -198,12 +198,15 @@ export class TestLocks {
 
   #record(happened: RecordedLockEvent): void {
     this.#history.push(happened);
-    if (happened.event === 'refused') return;
-    const { event, fencingToken, keys } = happened;
-    const isIts = (each: Held): boolean =>
-      each.fencingToken === fencingToken && each.keys.join() === keys.join();
-    const index = this.#held.findIndex(isIts);
-    if (event === 'acquired' || event === 'attached') this.#held.push({ fencingToken, keys });
-    else if (index >= 0) this.#held.splice(index, 1);
+    const { event, keys } = happened;
+    if (event === 'acquired' || event === 'attached') {
+      this.#held.push(keys);
+      for (const key of keys) this.#used.add(key);
+    } else if (event !== 'refused') this.#ended(keys);
+  }
+
+  #ended(keys: readonly string[]): void {
+    const index = this.#held.findIndex((each) => each.join() === keys.join());
+    if (index >= 0) this.#held.splice(index, 1);
   }
 }

@@ -157,6 +157,20 @@ describe('a leader', () => {
     await locks.shutdown(0);
   });
 
+  it('stands aside for a second when it steps down, also when its lock was over by then: that is a loss', async () => {
+    const { locks, clock } = scriptedEngine();
+    const { leads, ended } = candidate(locks);
+    await clock.advance(10);
+    clock.block(1_500);
+    leads[0]?.stepDown();
+    await clock.advance(900);
+    expect(leads).toHaveLength(1);
+    await clock.advance(200);
+    expect(leads).toHaveLength(2);
+    expect(ended).toMatchObject([{ reason: 'lost', error: expect.any(LockLostError) }]);
+    await locks.shutdown(0);
+  });
+
   it('is told when it loses the lead, and stands again when its work has ended', async () => {
     const { locks, clock } = scriptedEngine();
     const work = deferred();

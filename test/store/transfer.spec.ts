@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Redis } from 'ioredis';
 import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import type { LockStore, TransferRequest } from '../../lib/store/lock-store.js';
-import { newOwnerToken } from '../../lib/store/owner-token.js';
+import { detachedToken, newOwnerToken } from '../../lib/store/owner-token.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
 import { eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
@@ -96,6 +96,25 @@ describe.each<[string, () => Promise<Transferring>]>([
     });
     expect(await store.release(request('key', { token: OURS }))).toEqual({ status: 'released' });
   });
+
+  it.each(['exclusive', 'shared', 'limit:2'] as const)(
+    'lasts no longer when a request arrives again, as after a restart with older data: %s',
+    async (mode) => {
+      const store = await openOne();
+      const to = detachedToken('digest', mode);
+      const token = newOwnerToken(systemRuntime, { mode });
+      const detached = { ...(await granted(store, { token })), to };
+      await store.transfer(detached);
+      const ours = newOwnerToken(systemRuntime, { mode });
+      const putBack = { ...detached, token: ours };
+      for (const again of [detached, putBack])
+        expect(await store.transfer({ ...again, ttlMs: 600_000 })).toEqual({
+          status: 'transferred',
+        });
+      expect(await heldMs(store, 'key')).toBeLessThanOrEqual(5_000);
+      expect(await store.transfer(attached(detached, ours))).toEqual({ status: 'transferred' });
+    },
+  );
 
   it('is told from one that somebody else was granted, or nobody holds', async () => {
     const store = await openOne();

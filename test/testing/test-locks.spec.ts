@@ -328,6 +328,17 @@ describe('history, acquired and held', () => {
     },
   );
 
+  it.each([{}, { mode: 'shared' }] as const)(
+    'held: nothing that was released while the store did not reply: %p',
+    async (how) => {
+      const [one, two] = [await locks.acquire('a', how), await locks.acquire('b', how)];
+      testLocks.fail();
+      await expect(one.release()).rejects.toThrow(LockStoreUnavailableError);
+      await expect(two.detach()).rejects.toThrow(LockStoreUnavailableError);
+      expect(testLocks.held).toEqual([]);
+    },
+  );
+
   it('are as they were when they were read', async () => {
     const before = testLocks.history;
     await orders.pay('42');
@@ -348,6 +359,18 @@ describe('reset', () => {
     expect(await orders.pay('42')).toBe('paid 42');
     await testLocks.reset();
     expect(testLocks.acquired).toEqual([]);
+  });
+
+  it('frees what stayed taken beside a lock that was held, once that is released', async () => {
+    const how = { mode: 'shared', ttl: '1m' } as const;
+    const kept = await locks.acquire('catalogue', { ...how, minHold: '1m' });
+    const held = await locks.acquire('catalogue', how);
+    await kept.release();
+    await testLocks.reset();
+    expect(await held.release()).toBe(true);
+    expect(await locks.tryAcquire('catalogue')).toBeNull();
+    await testLocks.reset();
+    expect(await locks.tryAcquire('catalogue')).not.toBeNull();
   });
 
   it('frees what stays taken after a lock, and no lock that is held', async () => {

@@ -117,10 +117,12 @@ export class MemoryLockStore implements LockStore {
       if (isFree) this.#give(name);
       return Promise.resolve({ status: 'lost', reason: isFree ? 'gone' : taken });
     }
-    for (const key of keys) {
-      this.#keys.of(key).rename(token, to);
-      this.#keys.of(key).put(to, ttlMs);
-      this.#warn(key);
+    for (const name of keys) {
+      const key = this.#keys.of(name);
+      if (!key.isHeldBy(token)) continue;
+      key.rename(token, to);
+      key.put(to, ttlMs);
+      this.#warn(name);
     }
     return Promise.resolve({ status: 'transferred' });
   }

@@ -7,7 +7,8 @@
           5 last fencing token that was used under the lease
           6 how the line is decided: 'cluster', else standalone
           7 longest TTL in ms of the restart guard, where a caller is granted the keys by it (may be missing)
-  Returns {1} all keys have the new token
+  Returns {1} all keys have the new token. One that had it before is left as it is: the request was sent twice, or the server came back with
+          older data, in which a token must not last longer than it did
           {0, fence} a key has no holder, {-1, fence} a key has another holder: nothing was changed
           {-2, us of quarantine} nothing was changed
 ]]
@@ -18,15 +19,17 @@
 -- @include line
 
 local token, to, ttl, keep, used, line = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6] or ''
-local mode, fences, max_ttl = mode_of(to), {}, tonumber(ARGV[7])
+local mode, max_ttl, given, fences = mode_of(to), tonumber(ARGV[7]), {}, {}
 local last = max_ttl and #KEYS - 1 or #KEYS
 
 for i = 1, last, 5 do
   local main, queue, holders = KEYS[i], KEYS[i + 2], KEYS[i + 3]
   local stored, damaged = fence_at(KEYS[i + 1])
   if damaged then return damaged end
-  fences[i] = stored
-  if not holds(main, holders, token) and not holds(main, holders, to) then
+  if holds(main, holders, token) then
+    given[#given + 1] = i
+    fences[i] = stored
+  elseif not holds(main, holders, to) then
     local is_free = not redis.pcall('GET', main) or mode ~= nil and is_open(main)
     if is_free then pcall(grant_next, main, queue, holders, '', line == '') end
     return { is_free and 0 or -1, text(stored) }
@@ -35,7 +38,7 @@ end
 local quarantined = max_ttl and quarantine(KEYS[#KEYS], max_ttl) or 0
 if quarantined > 0 then return { -2, quarantined } end
 
-for i = 1, last, 5 do
+for _, i in ipairs(given) do
   local main, fence, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
   local lasted = redis.pcall('PTTL', main)
   local life = ttl + keep + math.max(0, math.ceil((math.max(fences[i], used) - now) / 1000))

@@ -9,7 +9,7 @@ import {
 import type { SimEvent } from '../history.js';
 import { isOfOperator, type Scenario } from '../scenario.js';
 import { stoodStillMs, type Facts } from './facts.js';
-import { losesData, type DoneFault } from './losses.js';
+import { bringsOlderData, losesData, type DoneFault } from './losses.js';
 
 /** Fencing tokens that do not grow, as far as docs/internals/promises.md says that they do. */
 export function fencingViolations(
@@ -37,19 +37,23 @@ export function fencingViolations(
     ...(exempt === 'all'
       ? []
       : wrongTokens(grants.filter((grant) => !exempt(grant) && isKnown(grant)))),
-    ...(exempt === 'all' ? [] : tokensTogether(grants, losses, joinsWithoutMarker(done))),
+    ...(exempt === 'all' ? [] : tokensTogether(grants, losses, joinsOtherPhase(done))),
     ...aheadOfClocks(scenario, { done, events, grants }),
     ...nestedTokens(events),
   ];
 }
 
-/** "A reader that joins after the marker was deleted may get a larger token": for as long as readers follow each other. */
-const joinsWithoutMarker =
+/**
+ * "A reader that joins after the marker was deleted may get a larger token": for as long as readers follow each other. And "a
+ * reader that joins" holders of older data gets their token: a holder from before, which is put back among them, has a larger one.
+ */
+const joinsOtherPhase =
   (done: readonly DoneFault[]) =>
-  (_smaller: Grant, larger: Grant): boolean =>
+  (smaller: Grant, larger: Grant): boolean =>
     done.some(
       ({ at, fault }) =>
-        fault.kind === 'key-lost' && larger.keys.includes(fault.key) && at < larger.grantedAt,
+        (fault.kind === 'key-lost' && larger.keys.includes(fault.key) && at < larger.grantedAt) ||
+        (bringsOlderData(fault) && larger.grantedAt < at && at < smaller.grantedAt),
     );
 
 /**
@@ -137,12 +141,6 @@ const AHEAD_MS = 150;
 
 const forgetsTokens = (fault: DoneFault['fault']): boolean =>
   losesData(fault) || (fault.kind === 'foreign-value' && fault.at !== 'queue');
-
-/** Has a server know what was over. */
-const bringsOlderData = (fault: DoneFault['fault']): boolean =>
-  fault.kind === 'fail-over' ||
-  fault.kind === 'data-restored' ||
-  (fault.kind === 'server-restarted' && fault.data === 'older');
 
 /** "Nested calls have the token of the lock that they run under." */
 const nestedTokens = (events: readonly SimEvent[]): readonly string[] =>

@@ -1,6 +1,6 @@
 import { gaps, type Recovery } from '../../crowds/liveness.js';
 import { isOfOperator, replaces, type Operation, type Scenario } from '../scenario.js';
-import { longestTtlMs, type DoneFault } from './losses.js';
+import { bringsOlderData, longestTtlMs, type DoneFault } from './losses.js';
 import type { Facts } from './facts.js';
 
 /** "One that is frozen costs its claim, 1 s or the TTL if that is shorter." */
@@ -93,7 +93,7 @@ function claimsMs({ processes }: Scenario, done: readonly DoneFault[]): number {
     )
       return [callers[fault.process]!];
     // "If old data come back, places may come back with them that callers have left since."
-    return 'missingMs' in fault ? callers : [];
+    return bringsOlderData(fault) ? callers : [];
   });
   return CLAIM_MS * places.reduce((sum, count) => sum + count, 0);
 }

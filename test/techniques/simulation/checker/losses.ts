@@ -38,6 +38,10 @@ export function doneFaults(
   );
 }
 
+/** Has a server know what was over. */
+export const bringsOlderData = (fault: Fault): boolean =>
+  fault.kind === 'fail-over' || 'missingMs' in fault;
+
 /** The longest lease that anybody asks for. */
 export function longestTtlMs({ processes }: Scenario): number {
   const ttls = (operation: Operation): readonly number[] => [

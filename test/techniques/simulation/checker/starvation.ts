@@ -32,6 +32,13 @@ export function starvationViolations(
   return violations;
 }
 
+interface ReadersInLine {
+  readonly since: number;
+  waiting: number;
+  /** When the last of them gave up, if none waits. */
+  goneAt: number;
+}
+
 type Answer = Exclude<Extract<SimEvent, { readonly ask: number }>, Ask>;
 
 /** Who waits. */
@@ -40,8 +47,11 @@ class Queue {
   readonly #clockDrift: number;
   readonly #asks = new Map<string, Ask>();
   readonly #waiting = new Map<string, Ask>();
-  /** Of the readers of a process that wait for a key: when the first of them came. All of them are let in with it. */
-  readonly #lines = new Map<string, { readonly since: number; waiting: number }>();
+  /**
+   * Of the readers of a process that wait for a key: when the first of them came. All of them are let in with it, also one that
+   * comes just after the last has gone: its place was called already.
+   */
+  readonly #lines = new Map<string, ReadersInLine>();
   /** When a process last had a key, or gave it back: who waits there stands in line anew. */
   readonly #metAt = new Map<string, number>();
 
@@ -54,9 +64,10 @@ class Queue {
     this.#asks.set(nameOf(ask), ask);
     this.#waiting.set(nameOf(ask), ask);
     if (!isPatientReader(ask)) return;
-    const line = this.#lines.get(placeOf(ask)) ?? { since: ask.at, waiting: 0 };
-    line.waiting += 1;
-    this.#lines.set(placeOf(ask), line);
+    const line = this.#lines.get(placeOf(ask));
+    if (line === undefined || ask.at - line.goneAt > this.#slackMs)
+      this.#lines.set(placeOf(ask), { since: ask.at, waiting: 1, goneAt: Infinity });
+    else Object.assign(line, { waiting: line.waiting + 1, goneAt: Infinity });
   }
 
   /** Who should have kept this one out, if it is a reader. */
@@ -83,7 +94,9 @@ class Queue {
     if (!this.#waiting.delete(name) || !isPatientReader(ask)) return;
     const line = this.#lines.get(placeOf(ask))!;
     line.waiting -= 1;
-    if (line.waiting === 0) this.#lines.delete(placeOf(ask));
+    if (line.waiting > 0) return;
+    if (event.type === 'refused') line.goneAt = event.at;
+    else this.#lines.delete(placeOf(ask));
   }
 }
 

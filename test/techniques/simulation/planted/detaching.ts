@@ -36,8 +36,8 @@ export const DETACHING: readonly PlantedBug[] = [
   {
     name: 'detached-token-not-checked',
     file: 'lib/store/redis/lua/transfer.lua',
-    find: '  if not holds(main, holders, token) and not holds(main, holders, to) then',
-    replace: '  if mode and not holds(main, holders, token) and not holds(main, holders, to) then',
+    find: '  if holds(main, holders, token) then',
+    replace: '  if not mode or holds(main, holders, token) then',
     profile: 'modes',
     explanation: 'A lock is attached, or detached, even if another caller has its keys by now.',
     breaks: ONCE,
