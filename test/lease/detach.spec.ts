@@ -94,13 +94,16 @@ describe('detach', () => {
     expect(lost).toEqual([]);
   });
 
-  it('is the loss of a lock that somebody else has, with its event', async () => {
+  it.each([
+    ['gone', 'released-elsewhere'],
+    ['stolen', 'stolen'],
+  ] as const)('is the loss of a lock that is %s, with its event', async (found, reason) => {
     const { locks, store, lost } = service();
-    store.onTransfer = () => LOST;
+    store.onTransfer = () => ({ status: 'lost', reason: found });
     const lock = await locks.acquire('key');
     const { signal } = lock;
-    await expect(lock.detach()).rejects.toBeInstanceOf(LockLostError);
-    expect(lost).toMatchObject([{ reason: 'released-elsewhere' }]);
+    await expect(lock.detach()).rejects.toMatchObject({ code: 'LOCK_LOST', reason });
+    expect(lost).toMatchObject([{ reason }]);
     expect(signal.aborted).toBe(true);
     await expect(lock.detach()).rejects.toBeInstanceOf(LockLostError);
     expect(store.transferred).toHaveLength(1);

@@ -71,9 +71,20 @@ describe('a lock whose handle is collected while it is held', () => {
 /** Records what is watched, in place of the garbage collector. */
 class WatchingRuntime extends VirtualRuntime {
   readonly watched: object[] = [];
+  /** The timers that keep the process running. */
+  readonly keeping = new Set<() => void>();
 
   /** Ends those that are watched, as if all of them had been collected. */
   collect = (): void => undefined;
+
+  override setTimer(callback: () => void, delayMs: number, where?: 'background'): () => void {
+    const cancel = super.setTimer(callback, delayMs);
+    if (where !== 'background') this.keeping.add(callback);
+    return () => {
+      this.keeping.delete(callback);
+      cancel();
+    };
+  }
 
   watchCollected<T>(onCollected: (note: T) => void) {
     const notes: T[] = [];
@@ -123,6 +134,15 @@ describe('a handle', () => {
     expect(runtime.timers).toBe(0);
   });
 
+  it('that was released keeps no process running', async () => {
+    const { runtime, locks } = watchingEngine();
+    const lock = await locks.acquire('short');
+    expect(runtime.keeping.size).toBe(1);
+    await lock.release();
+    expect(runtime.keeping.size).toBe(0);
+    await locks.shutdown(0);
+  });
+
   it('TR-72 that was forgotten is warned of with its key and place, and with what to do', async () => {
     const { runtime, said, locks } = watchingEngine();
     await locks.acquire('key');
@@ -132,6 +152,18 @@ describe('a handle', () => {
       expect.stringMatching(
         /^The lock of "key", acquired at .*forgotten-locks\.spec\.ts:\d+:\d+\)?, was never released, and its handle is garbage by now: it is released\. Release a lock of acquire\(\) in a finally block, or use run\(\) or "await using"\. A lock that is to be held until the process ends needs a reference that lasts as long\.$/,
       ),
+    ]);
+    await locks.shutdown(0);
+  });
+
+  it('that was forgotten is warned of without its place where that was not recorded', async () => {
+    const { runtime, said, locks } = watchingEngine();
+    for (let calls = 0; calls < 50; calls += 1) await (await locks.acquire('key')).release();
+    await locks.acquire('key');
+    await runtime.advance(1_000);
+    runtime.collect();
+    expect(said).toEqual([
+      expect.stringMatching(/^The lock of "key" was never released, and its handle is garbage/),
     ]);
     await locks.shutdown(0);
   });

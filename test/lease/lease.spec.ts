@@ -179,6 +179,18 @@ describe('a lease in jeopardy', () => {
     expect(lost).toEqual([]);
   });
 
+  it('is reported once, and again only after it was held', async () => {
+    const { clock, store, locks } = scriptedService();
+    const reports: number[] = [];
+    locks.on('jeopardy', () => reports.push(store.extended.length));
+    const answers: ExtendOutcome[] = [OUTAGE, OUTAGE, { status: 'extended' }, OUTAGE, OUTAGE];
+    store.onExtend = () => answers.shift() ?? { status: 'extended' };
+    const lock = await locks.acquire('key');
+    await clock.advance(3_000);
+    expect(reports).toEqual([1, 4]);
+    expect(lock.isHeld).toBe(true);
+  });
+
   it('TR-11 is lost at its deadline, and the signal aborts then, when every renewal fails', async () => {
     const { clock, store, locks, lost } = scriptedService();
     store.onExtend = () => OUTAGE;
@@ -481,6 +493,22 @@ describe('release', () => {
     expect(released).toEqual([]);
   });
 
+  it('of a lock that an operator ends on its way back to the store is the loss that names the operator', async () => {
+    const { store, locks, lost } = scriptedService();
+    const lock = await locks.acquire('key');
+    const [{ token } = { token: '' }] = store.acquired;
+    const holders = [{ token, remainingMs: 900 }];
+    store.admin.look = async ([key = '']) => [{ key, holders, line: [] }];
+    const answer = deferred<ReleaseOutcome>();
+    store.onRelease = () => (store.released.length === 1 ? answer.promise : { status: 'released' });
+    const releasing = lock.release();
+    const intervention = { by: 'ada', reason: 'stuck' };
+    expect(await locks.forceRelease('key', intervention)).toBe(true);
+    answer.resolve({ status: 'not-held' });
+    expect(await releasing).toBe(false);
+    expect(lost).toMatchObject([{ reason: 'force-released', intervention }]);
+  });
+
   it('by `await using` hides neither what the block returns nor what it throws', async () => {
     const { store, locks } = scriptedService();
     store.onRelease = () => OUTAGE;
@@ -541,6 +569,24 @@ describe('extend', () => {
     expect(lock.isHeld).toBe(false);
     expect(lost).toMatchObject([{ reason: 'store-unavailable' }]);
   });
+
+  it.each([
+    [600, 1_000],
+    [500, 1_000],
+    [499, 499],
+  ])(
+    'to %d ms that the store did not answer changes the TTL only if the lease may end sooner by it',
+    async (ttl, inForce) => {
+      const { clock, store, locks } = scriptedService();
+      const lock = await locks.acquire('key', { ttl: 1_000, autoExtend: false });
+      await clock.advance(500);
+      store.onExtend = () => OUTAGE;
+      await expect(lock.extend(ttl)).rejects.toThrow(LockStoreUnavailableError);
+      store.onExtend = () => ({ status: 'extended' });
+      await lock.extend();
+      expect(store.extended.at(-1)).toMatchObject([{ ttlMs: inForce }]);
+    },
+  );
 
   it('to a longer TTL that was not answered is cleaned up after for as long as that', async () => {
     const { clock, store, locks, lost } = scriptedService();

@@ -41,6 +41,28 @@ describe('the times of sections', () => {
     expect(times.estimateMs('a')).toBe(200);
   });
 
+  it.each([
+    [9, 10_000],
+    [10, 200],
+  ])(
+    'counts a section half as much as one a minute later: after %d of those the estimate is %d',
+    (others, expected) => {
+      const { times, pass } = timesAt();
+      times.add('a', 10_000);
+      pass(MINUTE);
+      for (let count = 0; count < others; count += 1) times.add('a', 200);
+      expect(times.estimateMs('a')).toBe(expected);
+    },
+  );
+
+  it('does not count a section of weeks ago beside a new one', () => {
+    const { times, pass } = timesAt();
+    times.add('a', 10_000);
+    pass(100_000 * MINUTE);
+    times.add('a', 200);
+    expect(times.estimateMs('a')).toBe(200);
+  });
+
   it('keeps the last 64 sections', () => {
     const { times } = timesAt();
     for (let count = 0; count < 64; count += 1) times.add('a', 10_000);

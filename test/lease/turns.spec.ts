@@ -108,6 +108,16 @@ describe('turns under one lease', () => {
     expect(store.released).toEqual([]);
   });
 
+  it('are none of a limiter, whose limit may have been lowered meanwhile: the store is asked', async () => {
+    const { store, locks } = tenureOf();
+    const limiter = locks.limiter('key', { limit: 2 });
+    const holder = await limiter.acquire();
+    limiter.acquire().catch(() => undefined);
+    await settled();
+    await holder.release();
+    expect(store.released).toHaveLength(1);
+  });
+
   it('end with a lease in jeopardy: it goes back to the store', async () => {
     const service = tenureOf({}, { tenure: '10s' });
     const { clock, store } = service;
@@ -117,6 +127,23 @@ describe('turns under one lease', () => {
     expect(store.extended).toHaveLength(1);
     expect(await holder.release()).toBe(true);
     expect(store.released).toHaveLength(1);
+  });
+});
+
+describe('a lease that was granted plainly', () => {
+  it('is released plainly', async () => {
+    const { store, takeTurns } = tenureOf({ isPlain: true });
+    await takeTurns(1);
+    expect(store.released).toMatchObject([{ isPlain: true }]);
+  });
+
+  it('is released as any other after one more turn, or if its keys stay taken', async () => {
+    const turns = tenureOf({ isPlain: true });
+    expect(await turns.takeTurns(2, 1)).toEqual([10, 11]);
+    expect(turns.store.released).toMatchObject([{ isPlain: false }]);
+    const { store, locks } = tenureOf({ isPlain: true });
+    await (await locks.acquire('key', { minHold: 500 })).release();
+    expect(store.released).toMatchObject([{ isPlain: false }]);
   });
 });
 
