@@ -104,6 +104,10 @@ describe('work that a signal may cut short', () => {
     const error = new Error('mine');
     await expect(endOf(Promise.resolve('done'), signal)).resolves.toBe('done');
     await expect(endOf(Promise.reject(error), signal)).rejects.toBe(error);
+    const work = deferred<string>();
+    const ended = endOf(work.promise, signal);
+    work.resolve('done later');
+    await expect(ended).resolves.toBe('done later');
     expect(getEventListeners(signal, 'abort')).toHaveLength(0);
   });
 

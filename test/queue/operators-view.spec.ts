@@ -14,13 +14,14 @@ describe('the last hour', () => {
     hour.saw(2, 5, at(100.9));
     hour.refused(at(100.5));
     hour.refused(at(100.6));
-    hour.saw(1, 0, at(5_000));
+    hour.saw(4, 0, at(102));
+    hour.saw(9, 9, at(5_000));
     // The clock is set back.
     hour.saw(1, 0, at(102));
     hour.refused(at(102));
     expect(hour.minutes).toEqual([
       { minute: 100, held: 3, waiting: 5, refusals: 2 },
-      { minute: 102, held: 1, waiting: 0, refusals: 1 },
+      { minute: 102, held: 4, waiting: 0, refusals: 1 },
     ]);
     for (let minute = 103; minute < 200; minute += 1) hour.saw(1, 1, at(minute));
     expect(hour.minutes).toHaveLength(60);
@@ -52,6 +53,22 @@ describe('the keys that are waited for', () => {
       { key: 'c', waitedMs: 9, waits: 0, refusals: 0, waiting: 1, longestMs: 9 },
       { key: 'b', waitedMs: 0, waits: 0, refusals: 1 },
     ]);
+  });
+
+  it('are counted for five minutes, however many waits end in each', async () => {
+    const clock = new VirtualRuntime();
+    const contention = new Contention(clock);
+    for (let minute = 0; minute < 7; minute += 1) {
+      for (let wait = 0; wait < 9; wait += 1) contention.waited(['a'], 10, clock.now());
+      contention.refused(['a']);
+      await clock.advance(MINUTE_MS);
+    }
+    // The seventh minute is over, and the eighth has begun.
+    expect(contention.hottest(9, [])).toEqual([
+      { key: 'a', waitedMs: 360, waits: 36, refusals: 4 },
+    ]);
+    await clock.advance(4 * MINUTE_MS);
+    expect(contention.hottest(9, [])).toEqual([]);
   });
 
   it('name the longest wait that lasts, however much others were waited for', () => {

@@ -320,6 +320,24 @@ describe('a caller who goes', () => {
     await lock.release();
   });
 
+  it('as soon as another one is reported as waiting is not reported itself', async () => {
+    const { clock, store, locks, refused } = scriptedService();
+    store.onAcquire = () => heldFor(60_000);
+    const controller = new AbortController();
+    const waits: unknown[] = [];
+    locks.on('waiting', ({ because }) => {
+      waits.push(because);
+      controller.abort(new Error('gone'));
+    });
+    const stays = locks.acquire('key', { wait: 50 }).catch(() => undefined);
+    const gone = locks.acquire('key', { wait: 50, signal: controller.signal });
+    await expect(gone).rejects.toThrow('gone');
+    await clock.advance(100);
+    await stays;
+    expect(waits).toEqual(['held']);
+    expect(refused).toHaveLength(1);
+  });
+
   it('leaves its place to those behind', async () => {
     const { clock, locks, other } = memoryService();
     const order: string[] = [];
