@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { checkedIntervention, Interventions } from '../../lib/engine/interventions.js';
+import type { Answer } from '../../lib/engine/messages.js';
 import type { Presence } from '../../lib/engine/presence.js';
 import type { AdminStore, FoundHolder } from '../../lib/store/admin-store.js';
 import type { LockStore, ReleaseOutcome } from '../../lib/store/lock-store.js';
@@ -10,10 +11,11 @@ const OUTAGE: ReleaseOutcome = { status: 'unavailable', nodes: NODES, transient:
 const holderOf = (token: string): FoundHolder => ({ token, remainingMs: 1_000 });
 const LEASE = 'holdfast:one.lease';
 
-/** Over a store that shows these holders, one list a look, and answers releases so. */
+/** Over a store that shows these holders, one list a look, and answers releases so. Processes reply to messages so. */
 function interventions(
   looks: readonly (readonly FoundHolder[] | 'outage')[],
   answers: Readonly<Record<string, ReleaseOutcome>> = {},
+  replies: Readonly<Record<string, Answer>> = {},
 ) {
   const released: string[] = [];
   const left = [...looks];
@@ -25,7 +27,8 @@ function interventions(
     },
     instances: async () => [],
   };
-  const presence = { ask: async () => new Map() } as unknown as Presence;
+  const ask = async () => new Map(Object.entries(replies));
+  const presence = { ask, isClosed: false } as unknown as Presence;
   const store: Partial<LockStore> = {
     admin: admin as AdminStore,
     release: async ({ token }) => {
@@ -33,8 +36,12 @@ function interventions(
       return answers[token] ?? { status: 'released' };
     },
   };
-  return { released, parts: new Interventions(store as LockStore, presence) };
+  return { released, admin, parts: new Interventions(store as LockStore, presence) };
 }
+
+const TARGETS = [{ key: 'key', holder: holderOf(LEASE) }];
+const ENDED = { status: 'ended' };
+const NOT_HELD: ReleaseOutcome = { status: 'not-held' };
 
 describe('the end of leases by an operator', () => {
   it('is that of the holders that were found: where nobody holds the key, nothing is released', async () => {
@@ -53,16 +60,72 @@ describe('the end of leases by an operator', () => {
   });
 
   it('is unknown where the store does not reply, unless the lease is seen to be gone', async () => {
-    const targets = [{ key: 'key', holder: holderOf(LEASE) }];
     const down = { [LEASE]: OUTAGE };
     const still = interventions([[holderOf(LEASE)]], down).parts;
-    expect(await still.end(targets, WHY)).toEqual([OUTAGE]);
-    expect(await interventions(['outage'], down).parts.end(targets, WHY)).toEqual([OUTAGE]);
+    expect(await still.end(TARGETS, WHY)).toEqual([OUTAGE]);
+    expect(await interventions(['outage'], down).parts.end(TARGETS, WHY)).toEqual([OUTAGE]);
     const gone = interventions([[holderOf('later')]], down).parts;
-    expect(await gone.end(targets, WHY)).toEqual([{ status: 'ended' }]);
+    expect(await gone.end(TARGETS, WHY)).toEqual([ENDED]);
     await expect(
       interventions([[holderOf(LEASE)], [holderOf(LEASE)]], down).parts.endHoldersOf('key', WHY),
     ).rejects.toMatchObject({ code: 'LOCK_STORE_UNAVAILABLE' });
+  });
+});
+
+describe('a lease that an operator ends', () => {
+  it('is ended once the store has released it, whatever happens to the store then', async () => {
+    const { parts } = interventions(['outage']);
+    expect(await parts.end(TARGETS, WHY)).toEqual([ENDED]);
+  });
+
+  it.each<[string, Record<string, Answer>, object]>([
+    ['not held where no process has ended it', {}, NOT_HELD],
+    ['not held where its process knows nothing of it', { one: { endings: ['unknown'] } }, NOT_HELD],
+    ['ended where its process has released it', { one: { endings: ['ended'] } }, ENDED],
+    [
+      'ended where a process that it does not name has released it',
+      { one: { endings: ['unknown'] }, two: { endings: ['ended'] } },
+      ENDED,
+    ],
+  ])('and that the store does not have is %s', async (_, replies, ending) => {
+    const { parts } = interventions([], { [LEASE]: NOT_HELD }, replies);
+    expect(await parts.end(TARGETS, WHY)).toEqual([ending]);
+  });
+
+  it('ends also where no instance can be found to notify', async () => {
+    const { parts, admin, released } = interventions([]);
+    admin.instances = async () => Promise.reject(new Error('NOPERM'));
+    expect(await parts.end(TARGETS, WHY)).toEqual([ENDED]);
+    expect(released).toEqual([LEASE]);
+  });
+});
+
+describe('a lease that a newer call replaces', () => {
+  it.each<[string, Record<string, Answer>, { ended: boolean; released: string[] }]>([
+    [
+      'is over when its process has ended it',
+      { one: { endings: ['ended'] } },
+      { ended: true, released: [] },
+    ],
+    [
+      'stays where its process holds it no more: its key is kept for a time',
+      { one: { endings: ['unknown'] } },
+      { ended: false, released: [] },
+    ],
+    ['is released for a process that does not reply', {}, { ended: true, released: [LEASE] }],
+    [
+      'is released for a process that does not say what has become of it',
+      { one: {} },
+      { ended: true, released: [LEASE] },
+    ],
+  ])('%s', async (_, replies, { ended, released }) => {
+    const over = interventions([], {}, replies);
+    expect(await over.parts.replace(TARGETS, WHY, 50)).toBe(ended);
+    expect(over.released).toEqual(released);
+  });
+
+  it('is none where no call holds the key', async () => {
+    expect(await interventions([]).parts.replace([], WHY, 50)).toBe(false);
   });
 });
 

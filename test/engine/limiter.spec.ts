@@ -50,6 +50,37 @@ describe('a limiter', () => {
     expect((await limiter.usage()).limit).toBe(3);
   });
 
+  it.each(['acquire', 'tryAcquire'] as const)(
+    'passes no place of %s on to a waiting call once the limit is too low for that',
+    async (method) => {
+      const limiter = limiterOf(2);
+      const held = [await limiter[method](), await limiter[method]()];
+      const controller = new AbortController();
+      const options = { limit: 2, wait: 60_000, signal: controller.signal };
+      const waiting = engines[0]?.acquire('exports', options).catch(() => 'left');
+      await limiter.setLimit(1);
+      await held.pop()?.release();
+      expect(await limiter.usage()).toMatchObject({ limit: 1, inUse: 1 });
+      controller.abort();
+      expect(await waiting).toBe('left');
+      await held.pop()?.release();
+    },
+  );
+
+  it('names in the stack of an error where it was called', async () => {
+    const { store, locks } = scriptedEngine();
+    store.onAcquire = () => OUTAGE;
+    const limiter = locks.limiter('exports', { limit: 4 });
+    for (const call of [
+      () => limiter.acquire({ wait: 0 }),
+      () => limiter.tryAcquire(),
+      () => limiter.run({ wait: 0 }, () => undefined),
+    ]) {
+      const error = (await call().catch((reason: unknown) => reason)) as Error;
+      expect(error.stack).toMatch(/^\s+at .*limiter\.spec/m);
+    }
+  });
+
   it('refuses another limit and a mode in its calls', async () => {
     const limiter = limiterOf(4);
     for (const option of [{ limit: 2 }, { mode: 'shared' }])

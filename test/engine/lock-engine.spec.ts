@@ -11,6 +11,7 @@ import {
 } from '../../lib/errors.js';
 import { LockEngine } from '../../lib/engine/lock-engine.js';
 import type { LockEvents } from '../../lib/observe/lock-events.js';
+import { lockKey } from '../../lib/key/lock-key.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
 import { detailOf } from '../support/detail.js';
 import { deferred } from '../support/eventually.js';
@@ -92,12 +93,14 @@ describe('acquire', () => {
   });
 
   it('rejects with the outage, which is no refusal', async () => {
-    const { store, locks } = scriptedEngine();
+    const { store, locks, warnings } = scriptedEngine();
     store.onAcquire = () => OUTAGE;
     const heard: unknown[] = [];
     locks.on('refused', (event) => void heard.push(event));
     await expect(locks.acquire('key', { wait: 0 })).rejects.toMatchObject(unavailable('acquire'));
     expect(heard).toEqual([]);
+    // The caller learns of it, and may log it.
+    expect(warnings).toEqual([]);
   });
 
   it('rejects when the lease was over before its caller could learn of it', async () => {
@@ -128,6 +131,28 @@ describe('acquire', () => {
       const error = (await call().catch((reason: unknown) => reason)) as Error;
       expect(error.stack).toMatch(/^\s+at .*lock-engine\.spec/m);
     }
+  });
+});
+
+describe('a refusal of a key that was made by lockKey', () => {
+  it.each([
+    ['as long as such work took lately', undefined, 200],
+    ['for the rest of the lease with retryAfter "lease"', { retryAfter: 'lease' }, 20_000],
+  ] as const)('names the key without its values, and asks to wait %s', async (_, errors, ms) => {
+    const { clock, store, locks } = scriptedEngine(errors && { errors });
+    const work = (): Promise<void> =>
+      new Promise((resolve) => {
+        clock.setTimer(resolve, 200);
+      });
+    const running = locks.run(lockKey`report:${1}`, work);
+    await clock.advance(200);
+    await running;
+    store.onAcquire = () => heldFor(20_000);
+    const refusal = await failureOf(locks.acquire(lockKey`report:${2}`, { wait: 0 }));
+    expect(refusal).toMatchObject({
+      message: expect.stringContaining('report:…'),
+      retryHintMs: ms,
+    });
   });
 });
 
@@ -427,6 +452,16 @@ describe('what is asked of a key', () => {
   });
 });
 
+describe('a key of which the store knows nothing', () => {
+  it('is not held, and there is nothing to end', async () => {
+    const { store, locks } = scriptedEngine();
+    store.admin.look = async () => [];
+    expect(await locks.inspect('key')).toEqual({ held: false });
+    expect(await locks.forceRelease('key')).toBe(false);
+    expect(store.released).toEqual([]);
+  });
+});
+
 describe('the code under a lock', () => {
   it('finds its lock, the innermost one of its service', async () => {
     const { locks } = scriptedEngine();
@@ -541,6 +576,7 @@ describe('options', () => {
     expect(await memory.run('key', () => memory.inspect('key'))).toMatchObject({ held: true });
     expect(await memory.health()).toMatchObject({ hasQuorum: true, quorum: 1 });
     expect(memory.shutdownTimeoutMs).toBe(10_000);
+    expect(memory.outlivesProcess).toBe(false);
     await memory.shutdown();
     const redis = new LockEngine({ redis: { host: '127.0.0.1', port: 1 } }, surroundings);
     expect(await redis.health()).toMatchObject({
@@ -548,5 +584,6 @@ describe('options', () => {
       nodes: [{ node: '127.0.0.1:1', reachable: false }],
     });
     await redis.shutdown(0);
+    expect(redis.outlivesProcess).toBe(true);
   });
 });

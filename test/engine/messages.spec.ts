@@ -53,6 +53,16 @@ describe('messages from one service to another', () => {
       }
   });
 
+  it('are none when they are longer than any that a service sends', () => {
+    const ofLength = (length: number): string => {
+      const message = { type: 'answer', id: '1', from: '', answer: {} };
+      const from = 'b'.repeat(length - JSON.stringify(message).length);
+      return JSON.stringify({ ...message, from });
+    };
+    expect(parseMessage(ofLength(1_000_000))).toMatchObject({ type: 'answer' });
+    expect(parseMessage(ofLength(1_000_001))).toBeUndefined();
+  });
+
   it('are none when a stranger sends anything else', () => {
     for (const text of ['', '{', 'null', '[]', '"ask"', '5', '{"type":"stop"}'])
       expect(parseMessage(text)).toBeUndefined();

@@ -189,6 +189,17 @@ describe('attach', () => {
     expect((await locks.attach(text)).isHeld).toBe(true);
   });
 
+  it('puts nothing back where the request was never sent', async () => {
+    const first = service();
+    const { locks, store } = service();
+    const text = await detachedBy(first);
+    store.onTransfer = () => ({ ...OUTAGE, sent: false });
+    await expect(locks.attach(text)).rejects.toBeInstanceOf(LockStoreUnavailableError);
+    await settled();
+    expect(store.transferred).toHaveLength(1);
+    expect(store.released).toEqual([]);
+  });
+
   it('puts it back when the answer comes after the validity', async () => {
     const first = service();
     const { locks, store, clock } = service();
@@ -203,7 +214,7 @@ describe('attach', () => {
     expect(putBack).toMatchObject({ token: asked?.to, to: asked?.token });
   });
 
-  it('is refused by a service that shuts down, and put back when that began meanwhile', async () => {
+  it('is refused by a service that is shut down, without a request, and put back when that began meanwhile', async () => {
     const first = service();
     const { locks, store, clock } = service();
     const text = await detachedBy(first);
@@ -220,7 +231,10 @@ describe('attach', () => {
     await closing;
     const [asked, putBack] = store.transferred;
     expect(putBack).toMatchObject({ token: asked?.to, to: asked?.token });
+    const sent = store.transferred.length;
     await expect(locks.attach(text)).rejects.toBeInstanceOf(LockServiceClosedError);
+    await settled();
+    expect(store.transferred).toHaveLength(sent);
   });
 
   it('says by the clock whether the time of one that is gone is over', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { LockEngine } from '../../lib/engine/lock-engine.js';
 import { ChildScript } from '../support/child-script.js';
+import { deferred } from '../support/eventually.js';
 import { VirtualRuntime } from '../support/virtual-runtime.js';
 
 const PROCESS = new URL('forgotten-process.ts', import.meta.url);
@@ -124,6 +125,17 @@ describe('a handle', () => {
     await Promise.all([first.release(), second.release()]);
     await locks.shutdown(0);
     expect(runtime.timers).toBe(0);
+  });
+
+  it('of a section is not watched: the lock ends with the section', async () => {
+    const { runtime, locks } = watchingEngine();
+    const isOver = deferred();
+    const section = locks.run('key', () => isOver.promise);
+    await runtime.advance(1_000);
+    expect(runtime.watched).toEqual([]);
+    isOver.resolve();
+    await section;
+    await locks.shutdown(0);
   });
 
   it('leaves no timer behind when its service is closed first', async () => {
