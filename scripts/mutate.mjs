@@ -32,7 +32,15 @@ const LONGEST_S = 50;
 /** What is tested through another folder, and by which of its specs. */
 const ALSO_TESTED_IN = {
   cli: ['migrate/command'],
-  engine: ['once/run-once', 'store/kept-limits', 'store/semaphore', 'techniques/conformance/'],
+  engine: [
+    'admin/',
+    'lease/',
+    'once/run-once',
+    'sections/',
+    'store/kept-limits',
+    'store/semaphore',
+    'techniques/conformance/',
+  ],
   errors: ['lease/detach', 'nest/errors', 'nest/former-names'],
   leader: ['techniques/conformance/'],
   lease: ['techniques/conformance/'],

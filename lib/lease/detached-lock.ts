@@ -98,6 +98,7 @@ const isWhole = (given: unknown): given is Omit<DetachedLock, 'token'> => {
   const counts = ['fencingToken', 'ttlMs', 'minHoldMs', 'keptForMs'] as const;
   return (
     Array.isArray(keys) &&
+    keys.length > 0 &&
     keys.every((key) => typeof key === 'string') &&
     typeof place === 'string' &&
     typeof mode === 'string' &&

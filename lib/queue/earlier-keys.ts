@@ -126,6 +126,7 @@ export class EarlierKeys {
     const earlier = this.#keys.slice(0, Math.max(0, this.#keys.indexOf(key)));
     if (kept !== true || keeps === undefined || earlier.length === 0) {
       this.#heldSince = undefined;
+      this.#yields = false;
       return undefined;
     }
     this.#heldSince ??= this.#now();

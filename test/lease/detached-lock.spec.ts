@@ -51,6 +51,7 @@ describe('attach', () => {
   it.each<[string, unknown]>([
     ['keys', 'key'],
     ['keys', ['key', 1]],
+    ['keys', []],
     ['place', 1],
     ['mode', ['shared']],
     ['mode', 'limit:0'],

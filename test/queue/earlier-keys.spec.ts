@@ -117,6 +117,15 @@ describe('a call for several keys', () => {
     expect(call.leftMs).toBe(Infinity);
   });
 
+  it('does not yield keys that it comes to hold later', async () => {
+    const { call, givenUp, refusedAt } = callForThree();
+    await refusedAt('b');
+    call.yield();
+    await refusedAt('c');
+    await refusedAt('b');
+    expect({ left: call.leftMs, givenUp }).toEqual({ left: 200, givenUp: [] });
+  });
+
   it('gives back what it holds when it is to yield, at its next look', async () => {
     const { call, givenUp, refusedAt } = callForThree();
     await refusedAt('b');

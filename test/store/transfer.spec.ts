@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Redis } from 'ioredis';
 import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import type { LockStore, TransferRequest } from '../../lib/store/lock-store.js';
-import { detachedToken, newOwnerToken } from '../../lib/store/owner-token.js';
+import { detachedToken, newOwnerToken, type HoldMode } from '../../lib/store/owner-token.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
 import { eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
@@ -127,21 +127,32 @@ describe.each<[string, () => Promise<Transferring>]>([
     expect(await store.extend([next])).toEqual([{ status: 'extended' }]);
   });
 
-  it('tells those in line when it ends sooner than they know', async () => {
-    const store = await openOne();
-    const calls: number[] = [];
-    await store.listen((key, call) => {
-      if (key === 'key' && call !== undefined) calls.push(call.inMs);
-    });
-    const detached = await granted(store);
-    // Over Redis a place in line needs an inbox, which is open now.
-    expect((await store.acquire(request('key', { line: LINE }))).status).toBe('held');
-    expect(await store.transfer({ ...detached, ttlMs: 2_000 })).toEqual({ status: 'transferred' });
-    await eventually(() => calls.length > 0);
-    expect(Math.max(...calls)).toBeLessThanOrEqual(2_000);
-    await store.leave(request('key'), LINE);
-    expect(name).not.toBe('');
-  });
+  it.each(['exclusive', 'shared', 'limit:2'] as const)(
+    'notifies those in line when it ends sooner than they know: %s',
+    async (mode) => {
+      const store = await openOne();
+      const calls: number[] = [];
+      await store.listen((key, call) => {
+        if (key === 'key' && call !== undefined) calls.push(call.inMs);
+      });
+      const tokenIn = (as: HoldMode): string => newOwnerToken(systemRuntime, { mode: as });
+      const to = detachedToken('digest', mode);
+      const detached = { ...(await granted(store, { token: tokenIn(mode) })), to };
+      const isLimited = mode === 'limit:2';
+      // The first end of its holders changes, and the last one does not.
+      if (isLimited) await granted(store, { token: tokenIn(mode) });
+      const token = tokenIn(isLimited ? mode : 'exclusive');
+      // Over Redis a place in line needs an inbox, which is open now.
+      expect((await store.acquire(request('key', { line: LINE, token }))).status).toBe('held');
+      expect(await store.transfer({ ...detached, ttlMs: 2_000 })).toEqual({
+        status: 'transferred',
+      });
+      await eventually(() => calls.length > 0);
+      expect(Math.max(...calls)).toBeLessThanOrEqual(2_000);
+      await store.leave(request('key'), LINE);
+      expect(name).not.toBe('');
+    },
+  );
 });
 
 describe('a lease in Redis that goes on under another token', () => {

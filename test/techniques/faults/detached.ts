@@ -93,10 +93,12 @@ function unheld(event: Detached, parcels: Parcels): readonly HistoryEvent[] {
  * "`locks.attach(text)` continues the lock": with its token, once, and whenever it comes in time.
  *
  * @param isCalm whether nothing happened to the store between two moments that would have it forget a lock, or keep it for longer
+ * @param isBack whether the store may know between two moments what was over, and grants locks nevertheless
  */
 export function detachViolations(
   events: readonly AnyEvent[],
   isCalm: (from: number, to: number) => boolean,
+  isBack: (from: number, to: number) => boolean = () => false,
 ): readonly string[] {
   const parcels = new Parcels(events);
   return callEvents(events).flatMap((event) => {
@@ -104,6 +106,8 @@ export function detachViolations(
     const { fencingToken, forMs, at } = event;
     const attempts = parcels.attempts(event);
     const attached = attempts.filter(({ grantedAt }) => grantedAt !== undefined);
+    const [once, ...again] = attached;
+    const isTwice = again.some(({ at: askedAt }) => !isBack(once!.at, askedAt));
     const [first] = attempts;
     const surelyUntil = at + forMs * (1 - DRIFT) - 3 * SLACK_MS;
     const isInTime = first?.answeredAt !== undefined && first.answeredAt < surelyUntil;
@@ -115,7 +119,7 @@ export function detachViolations(
       ...attached
         .filter((attempt) => attempt.fencingToken !== fencingToken)
         .map(({ name }) => `attach: ${name} has another token than the lock that it attached`),
-      ...(attached.length > 1
+      ...(isTwice
         ? [`attach: ${attached.map(({ name }) => name).join(' and ')} attached one lock`]
         : []),
       ...attached

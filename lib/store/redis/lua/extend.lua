@@ -58,10 +58,10 @@ local function renew(i)
       -- Turns were taken under the lease, or the fence was lost.
       if mine > fence and not damaged then redis.pcall('SET', fence_key, text(mine), 'PX', text(life)) end
     else
-      local lasted = redis.pcall('PTTL', main)
+      local ends = end_of(main, holders, token)
       -- Holders of one phase have one fencing token; a holder of several keys may have a larger one.
       add_holder(main, holders, token, ttl, math.min(phase_of(main, holders, mode) or mine, mine))
-      local is_sooner = redis.pcall('PTTL', main) < lasted
+      local is_sooner = end_of(main, holders, token) < ends
       if redis.pcall('EXISTS', queue) == 1 then
         -- No other script may run on this key while they hold it: a dead process in line must not keep the others from joining.
         pcall(grant_next, main, queue, holders, '', line == '')

@@ -40,7 +40,7 @@ if quarantined > 0 then return { -2, quarantined } end
 
 for _, i in ipairs(given) do
   local main, fence, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
-  local lasted = redis.pcall('PTTL', main)
+  local ends = end_of(main, holders, token)
   local life = ttl + keep + math.max(0, math.ceil((math.max(fences[i], used) - now) / 1000))
   -- The write that Redis does not refuse when memory is full comes first: after it, Redis refuses none.
   redis.pcall('PEXPIRE', fence, text(fence_life(fence, to, life)))
@@ -49,6 +49,6 @@ for _, i in ipairs(given) do
   add_holder(main, holders, to, ttl, phase)
   if not mode and used > fences[i] then redis.pcall('SET', fence, text(used), 'PX', text(life)) end
   -- The callers in line wait for an end that has changed.
-  if redis.pcall('PTTL', main) < lasted then notify_next(main, queue, holders, nil, 0, line == '', {}) end
+  if end_of(main, holders, to) < ends then notify_next(main, queue, holders, nil, 0, line == '', {}) end
 end
 return { 1 }

@@ -7,6 +7,7 @@ import { grantsOf, nameOf, type Grant } from '../../faults/grants.js';
 import type { HistoryEvent } from '../../faults/history.js';
 import type { SimEvent } from '../history.js';
 import type { Played } from '../play.js';
+import type { Scenario } from '../scenario.js';
 import { answerViolations } from './answers.js';
 import { exclusionViolations } from './exclusion.js';
 import { fencingViolations } from './fencing.js';
@@ -15,7 +16,7 @@ import { leaderViolations } from './leaders.js';
 import { leftovers } from './leftovers.js';
 import { livenessViolations } from './liveness.js';
 import { loginViolations } from './logins.js';
-import { doneFaults, lossesOf } from './losses.js';
+import { bringsOlderData, doneFaults, lossesOf, type DoneFault } from './losses.js';
 import { onceViolations } from './once.js';
 import { orderViolations } from './order.js';
 import { starvationViolations } from './starvation.js';
@@ -24,6 +25,11 @@ import { replaceViolations } from './replacing.js';
 import { refusedTries } from './tries.js';
 import { surprises } from './surprises.js';
 import { validityViolations } from './validity.js';
+
+/** Of a server with older data, the guard knows only that it was restarted. */
+const isUnguarded = ({ service }: Scenario, { fault }: DoneFault): boolean =>
+  bringsOlderData(fault) &&
+  (service.restartGuard === undefined || fault.kind !== 'server-restarted');
 
 /** All violations, in words; none if the world was as it should be. */
 export function check(played: Played): readonly string[] {
@@ -48,7 +54,12 @@ export function check(played: Played): readonly string[] {
     ...livenessViolations(scenario, { ...facts, grants: longest }),
     ...refusedTries(scenario, facts),
     ...onceViolations(scenario, facts),
-    ...detachViolations(events, () => done.length === 0),
+    ...detachViolations(
+      events,
+      () => done.length === 0,
+      (from, to) =>
+        done.some((each) => isUnguarded(scenario, each) && from <= each.at && each.at <= to),
+    ),
     ...leaderViolations(scenario, facts),
     ...loginViolations(scenario, facts),
     ...jobViolations(scenario, facts),

@@ -10,6 +10,9 @@ const DATA = [
   { data: 'older', missingMs: 1_000 },
 ] as const;
 
+/** A lock that was detached is seldom attached in the last few ms. */
+const OLD_DATA = [{ data: 'older', missingMs: 1_000 }] as const;
+
 const DURATIONS_MS = [5, 50, 200, 1_000, 3_000] as const;
 
 /** From what an operator sees to what an operator does. */
@@ -17,7 +20,7 @@ const THINKS_MS = [0, 2, 20, 200, 1_000] as const;
 
 export function drawFaults(
   random: Random,
-  { faults, mostFaults, lengthMs, serverCount, keys }: Features,
+  { faults, mostFaults, lengthMs, serverCount, keys, detaching, guardMs }: Features,
   processes: number,
 ): readonly Fault[] {
   if (faults.length === 0) return [];
@@ -30,7 +33,10 @@ export function drawFaults(
     const forMs = random.pick(DURATIONS_MS);
     return {
       atMs,
-      ...ofKind(random, random.pick(faults), { process, server, forMs, key: random.pick(keys) }),
+      ...ofKind(random, random.pick(faults), {
+        ...{ process, server, forMs, key: random.pick(keys) },
+        data: detaching && guardMs > 0 ? OLD_DATA : DATA,
+      }),
     };
   };
   const drawn = Array.from({ length: random.between(1, mostFaults) }, draw);
@@ -42,6 +48,8 @@ interface Target {
   readonly server: number;
   readonly forMs: number;
   readonly key: string;
+  /** What a server that restarts may have. */
+  readonly data: typeof DATA | typeof OLD_DATA;
 }
 
 type WithoutTime<Kind> = Kind extends unknown ? Omit<Kind, 'atMs'> : never;
@@ -49,7 +57,7 @@ type WithoutTime<Kind> = Kind extends unknown ? Omit<Kind, 'atMs'> : never;
 function ofKind(
   random: Random,
   kind: FaultKind,
-  { process, server, forMs, key }: Target,
+  { process, server, forMs, key, data }: Target,
 ): WithoutTime<Fault> {
   switch (kind) {
     case 'process-killed':
@@ -78,7 +86,7 @@ function ofKind(
     case 'server-restarted':
       return {
         ...{ kind, server, forMs },
-        ...random.pick(DATA),
+        ...random.pick<(typeof DATA)[number]>(data),
         loadingMs: random.pick([0, 0, 300]),
       };
     case 'server-flushed':

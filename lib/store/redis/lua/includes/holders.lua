@@ -21,6 +21,7 @@
   - `other_limits[token]`: the limit of other holders, if `in_the_way` has found that it differs and none is set;
   - `in_the_way(main, holders, token)`: the holder of the key because of which this token may not hold it, or nil;
   - `left(main, holders, token)`: ms until that may be over, at the earliest that is known;
+  - `end_of(main, holders, token)`: the end of a token that holds the key, in us. Callers by a limit wait for the first end, others for the last;
   - `holds(main, holders, token)`, `add_holder(main, holders, token, ttl, phase)` and
     `remove_holder(main, holders, token)`, which returns whether it did;
   - `take_out(holders, token)`: takes it out of the set, and nothing else;
@@ -80,6 +81,11 @@ end
 local function holds(main, holders, token)
   if not mode_of(token) then return redis.pcall('GET', main) == token end
   return is_open(main) and is_in(holders, token)
+end
+
+local function end_of(main, holders, token)
+  if mode_of(token) then return tonumber(redis.call('ZSCORE', holders, token)) end
+  return now + redis.call('PTTL', main) * 1000
 end
 
 -- Beside a limited key: the limit that was set for it. Every script that may read it has it in its KEYS: some servers refuse others.
