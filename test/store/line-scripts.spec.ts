@@ -150,6 +150,15 @@ describe('those in line whose processes are alive', () => {
     await extend(reader, phase, 30_000);
     expect(Math.abs((await toldMs()) - 30_000)).toBeLessThan(10_000);
   });
+
+  it('are notified when the first holder of a limit ends sooner, although the last one does not', async () => {
+    const [first, last] = [token('limit:2'), token('limit:2')];
+    const [, , phase = 0] = (await acquire(first, { ttlMs: 60_000 })) as number[];
+    await acquire(last, { ttlMs: 60_000 });
+    await standAt(A, alive(token('limit:2')));
+    await extend(first, phase, 30_000);
+    expect(Math.abs((await toldMs()) - 30_000)).toBeLessThan(10_000);
+  });
 });
 
 describe('a release over several masters', () => {
