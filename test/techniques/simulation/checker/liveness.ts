@@ -107,7 +107,10 @@ function recoveryOf(
   const { nodeTimeoutMs } = scenario.service;
   const usualMs = Math.min(LOOKS_EVERY_MS, ttlMs) + CLAIM_MS + ttlMs + 3 * nodeTimeoutMs;
   const from = healedAt === Infinity ? at : healedAt;
-  const until = from + usualMs;
+  const until =
+    from +
+    usualMs +
+    (fault.kind === 'server-clock-set' || bringsOlderData(fault) ? setBackMs(done) : 0);
   const severalKeys = operationsOf(scenario).some(({ keys }) => keys.length > 1);
   const hasLeaders = operationsOf(scenario).some(({ lead }) => lead !== undefined);
   switch (fault.kind) {
@@ -137,12 +140,11 @@ function recoveryOf(
       // A connection that listens, and was refused, tries again after 5 s: its callers ask again meanwhile.
       return { from: at, until: until + LOOKS_EVERY_MS };
     case 'memory-full':
+    case 'foreign-value':
+    case 'key-forbidden':
       return { from: at, until: until + (hasLeaders ? REFUSED_MS : 0) };
     case 'link-stalled':
       return { from: at, until: until + STALLED_MS + standstillsMs(done) };
-    case 'server-clock-set':
-      // "Keys of dead holders stay longer."
-      return { from: at, until: until + Math.max(0, -fault.byMs) };
     default:
       return { from: at, until };
   }
@@ -152,6 +154,13 @@ function recoveryOf(
 const endsDuring = (events: Facts['events'], resetAt: number): boolean =>
   events.some(
     ({ type, at }) => type === 'ended' && at >= resetAt && at <= resetAt + RECONNECTED_MS,
+  );
+
+/** "Keys of dead holders stay longer", those that come back with older data too. */
+const setBackMs = (done: readonly DoneFault[]): number =>
+  done.reduce(
+    (sum, { fault }) => sum + (fault.kind === 'server-clock-set' ? Math.max(0, -fault.byMs) : 0),
+    0,
   );
 
 const standstillsMs = (done: readonly DoneFault[]): number =>

@@ -22,6 +22,8 @@ interface Place {
   readonly waiting: Map<number, number>;
 }
 
+type Ask = SimEvent & { readonly type: 'ask' };
+
 /** First come, first served between processes: on one Redis, of exclusive locks of one key, and without faults. */
 export function orderViolations(scenario: Scenario, { events, done }: Facts): readonly string[] {
   if (scenario.servers.length > 1 || done.length > 0 || !isPlain(scenario)) return [];
@@ -44,7 +46,12 @@ export function orderViolations(scenario: Scenario, { events, done }: Facts): re
   /** Places whose last caller has just gone. What it asked for may be on its way, and is for the next caller of its process. */
   const gone = new Map<string, { readonly earliest: number; readonly at: number }>();
   const roundTripMs = (2 * (latencyUs + jitterUs)) / 1_000;
-  const asks = new Map<string, SimEvent & { readonly type: 'ask' }>();
+  const inheritedBy = ({ client, keys, at, how }: Ask): number => {
+    const before = gone.get(`${client} ${keys[0]!}`);
+    const lateMs = roundTripMs + (how === 'lead' ? SLOT_MS : 0);
+    return before && at - before.at <= lateMs ? before.earliest : at;
+  };
+  const asks = new Map<string, Ask>();
   const holders = new Map<string, string>();
   /** Of each key: since when its last holder's process has had it. */
   const tenures = new Map<string, number>();
@@ -57,7 +64,7 @@ export function orderViolations(scenario: Scenario, { events, done }: Facts): re
     const name = `${event.client}#${event.ask}`;
     if (event.type === 'ask') {
       asks.set(name, event);
-      if (event.waitMs > 0) enter(places, event);
+      if (event.waitMs > 0) enter(places, event, inheritedBy(event));
       continue;
     }
     const ask = asks.get(name);
@@ -65,10 +72,7 @@ export function orderViolations(scenario: Scenario, { events, done }: Facts): re
     const key = ask.keys[0]!;
     const place = places.get(`${event.client} ${key}`);
     if (event.type === 'granted') {
-      const before = gone.get(`${event.client} ${key}`);
-      const lateMs = roundTripMs + (ask.how === 'lead' ? SLOT_MS : 0);
-      const inherited = before && ask.at - before.at <= lateMs ? before.earliest : ask.at;
-      const since = Math.min(ask.at, place?.earliest ?? ask.at, inherited);
+      const since = Math.min(place?.earliest ?? ask.at, inheritedBy(ask));
       // A holder that did not listen has lost it, nobody knows when, and those of its process stand in line since then.
       const unheard = open.has(key) && places.get(`${holders.get(key)!} ${key}`);
       if (unheard) unheard.latest = event.at;
@@ -94,7 +98,10 @@ export function orderViolations(scenario: Scenario, { events, done }: Facts): re
     if (event.type === 'once' && !open.has(key)) holders.set(key, event.client);
     // Its process has had its turn; those who are left stand in line anew.
     // Else its wait was over, and it read that the work is done without a turn of its process.
-    const isServed = event.type === 'once' && event.at <= ask.at + ask.waitMs;
+    const isServed =
+      event.type === 'once' &&
+      event.at <= ask.at + ask.waitMs &&
+      place?.waiting.has(event.ask) === true;
     const isOfHolder = holders.get(key) === event.client && place?.waiting.has(event.ask) === false;
     if (place !== undefined && (isServed || isOfHolder)) place.latest = event.at;
     place?.waiting.delete(event.ask);
@@ -120,13 +127,10 @@ function servedBefore(
     [...waiting.keys()].some((ask) => doneAt.get(`${client}#${ask}`)! <= at + jitterMs + 0.001);
 }
 
-function enter(
-  places: Map<string, Place>,
-  { client, keys, ask, at }: SimEvent & { readonly type: 'ask' },
-): void {
+function enter(places: Map<string, Place>, { client, keys, ask, at }: Ask, earliest: number): void {
   const name = `${client} ${keys[0]!}`;
   const place = places.get(name) ?? {
-    earliest: at,
+    earliest,
     latest: at,
     waiting: new Map<number, number>(),
   };
