@@ -49,7 +49,7 @@ export function orderViolations(scenario: Scenario, { events, done }: Facts): re
   const inheritedBy = ({ client, keys, at, how }: Ask): number => {
     const before = gone.get(`${client} ${keys[0]!}`);
     const lateMs = roundTripMs + (how === 'lead' ? SLOT_MS : 0);
-    return before && at - before.at <= lateMs ? before.earliest : at;
+    return before && at - before.at <= lateMs ? Math.min(before.earliest, at) : at;
   };
   const asks = new Map<string, Ask>();
   const holders = new Map<string, string>();
