@@ -71,10 +71,6 @@ export function lossesOf(
   return [
     ...replacements(calls, done, ttlMs),
     ...done.flatMap(({ fault, at, healedAt }) => {
-      const survives =
-        fault.kind === 'key-lost' && scenario.servers.length === 1
-          ? keepsOut(at)
-          : (survivors ?? (isOfMinority(fault, scenario, done) ? areComplete(at) : undefined));
       // "If the wall clock was set back since the lease began, nothing tells of the sleep": the next renewal does.
       if (oversleeps({ fault, at: at - ttlMs, healedAt }, done))
         return [{ from: at, until: healedAt + ttlMs + SLACK_MS }];
@@ -85,7 +81,14 @@ export function lossesOf(
         isOfOperator(fault) &&
         !closesMeanwhile(fault, calls, [at, at + lateMs]) &&
         !isDeaf(scenario, calls, [at, at + lateMs]);
-      if (isTelling && isCalmBeside({ done }, at, at + lateMs)) return [];
+      const isNotified = isTelling && isCalmBeside({ done }, at, at + lateMs);
+      const isOne = scenario.servers.length === 1;
+      if (isNotified && isOne) return [];
+      const survives = isNotified
+        ? wasComplete(at, scenario)
+        : fault.kind === 'key-lost' && isOne
+          ? keepsOut(at)
+          : (survivors ?? (isOfMinority(fault, scenario, done) ? areComplete(at) : undefined));
       const isNoticed = isTold(fault) && done.every(answers) && !hasFixedLeases(scenario);
       return [
         {
@@ -120,6 +123,14 @@ function replacements(
     return [{ from: ask.at, until: until + ttlMs + SLACK_MS, keys: ask.keys }];
   });
 }
+
+/** "With several masters, its grant was not complete": it had votes when an operator ended them. */
+const wasComplete =
+  (atMs: number, { network, service }: Scenario) =>
+  ({ askedAt, grantedAt }: Grant): boolean => {
+    const lateMs = service.nodeTimeoutMs + (2 * (network.latencyUs + network.jitterUs)) / 1_000;
+    return askedAt > atMs || grantedAt <= atMs || grantedAt > atMs + lateMs;
+  };
 
 /** "If the marker is deleted, Holdfast still refuses writers": a writer that asks after that. */
 const keepsOut =
