@@ -17,7 +17,8 @@ export function onceViolations(scenario: Scenario, { events, done }: Facts): rea
       status !== 'refused' &&
       status !== 'nothing',
   );
-  return repeatedWork(forgotten.reduce(asOtherWork, events));
+  const inOrder = forgotten.toSorted((one, other) => one.doneAt - other.doneAt);
+  return repeatedWork(inOrder.reduce(asOtherWork, events));
 }
 
 const forgetsWork = (fault: Fault): boolean =>
