@@ -11,14 +11,23 @@ const SLACK_MS = 20;
 /** "Again every 2 to 4 s at the latest." */
 const COMPLETED_AT_LAST_MS = 4_500;
 
+/** "A connection that is silent for 5 s is replaced", once it is used; the one that only listens is asked every 10 s. */
+export const STALLED_MS = 16_000;
+
 /** Has a server forget what it granted, at once. A clock that is set forward does, too. */
 const FORGETTING: ReadonlySet<string> = new Set(['server-flushed', 'key-lost', 'server-clock-set']);
 
 /** Wherever it is known less closely: which leases every server has by then. */
-export const areComplete =
-  (atMs: number) =>
-  ({ grantedAt }: Grant): boolean =>
-    grantedAt + COMPLETED_AT_LAST_MS < atMs;
+export function areComplete(atMs: number, done: readonly DoneFault[]): (grant: Grant) => boolean {
+  const earlier = done.filter(({ at }) => at < atMs);
+  const calmSince = Math.max(
+    -Infinity,
+    ...earlier.map(({ fault, at, healedAt }) =>
+      fault.kind === 'link-stalled' ? at + STALLED_MS : healedAt,
+    ),
+  );
+  return ({ grantedAt }) => Math.max(grantedAt, calmSince) + COMPLETED_AT_LAST_MS < atMs;
+}
 
 /**
  * "A bare majority": which leases every server had when a minority lost its data, and so survive that. Known only where nobody waits, and

@@ -1,5 +1,6 @@
 import { gaps, type Recovery } from '../../crowds/liveness.js';
 import { isOfOperator, replaces, type Operation, type Scenario } from '../scenario.js';
+import { STALLED_MS } from './bare-majority.js';
 import { bringsOlderData, longestTtlMs, type DoneFault } from './losses.js';
 import type { Facts } from './facts.js';
 
@@ -8,9 +9,6 @@ const CLAIM_MS = 1_000;
 
 /** "At least every 5 s (or every third of its own TTL, if that is shorter)." */
 const LOOKS_EVERY_MS = 5_000;
-
-/** "A connection that is silent for 5 s is replaced", once it is used; the one that only listens is asked every 10 s. */
-const STALLED_MS = 16_000;
 
 const RESETS: ReadonlySet<string> = new Set(['link-reset', 'connections-reset']);
 
@@ -101,7 +99,7 @@ function claimsMs({ processes }: Scenario, done: readonly DoneFault[]): number {
 function recoveryOf(
   { fault, at, healedAt }: DoneFault,
   scenario: Scenario,
-  { done, events }: Facts,
+  { done, events, grants }: Facts,
 ): Recovery {
   const ttlMs = longestTtlMs(scenario);
   const { nodeTimeoutMs } = scenario.service;
@@ -119,6 +117,14 @@ function recoveryOf(
       return done.every(({ fault: { kind } }) => RESETS.has(kind)) && !endsDuring(events, from)
         ? { from: at, until: from + RECONNECTED_MS + CLAIM_MS + 3 * nodeTimeoutMs }
         : { from: at, until };
+    case 'process-vanished': {
+      // Its place is taken for alive, and others join the holders only after its turn, which comes when these end.
+      const together = grants.filter(({ mode }) => mode !== 'exclusive');
+      return {
+        from: at,
+        until: until + Math.max(0, ...together.map((held) => held.to - held.from)),
+      };
+    }
     case 'process-killed':
       // "A process that dies in line costs nothing: it is passed over." Its leases have to run out, also those it never heard of.
       return scenario.servers.length === 1 &&

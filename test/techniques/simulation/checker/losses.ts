@@ -88,7 +88,8 @@ export function lossesOf(
         ? wasComplete(at, scenario)
         : fault.kind === 'key-lost' && isOne
           ? keepsOut(at)
-          : (survivors ?? (isOfMinority(fault, scenario, done) ? areComplete(at) : undefined));
+          : (survivors ??
+            (isOfMinority(fault, scenario, done) ? areComplete(at, done) : undefined));
       const isNoticed = isTold(fault) && done.every(answers) && !hasFixedLeases(scenario);
       return [
         {
