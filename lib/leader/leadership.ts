@@ -156,6 +156,7 @@ export class Leadership implements AsyncDisposable {
     let first: LeadEnd | undefined;
     /** The first reason counts. Whatever ends the term, a lock that is over by now was lost: the signal compares the clocks. */
     const finish = (given: LeadEnd, cause: unknown = abortError(name, given)): void => {
+      // To read the signal may itself end the term, as lost.
       first ??= given;
       const isLost = lock.signal.aborted;
       const reason = isLost ? 'lost' : given;

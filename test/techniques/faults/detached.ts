@@ -106,8 +106,8 @@ export function detachViolations(
     const { fencingToken, forMs, at } = event;
     const attempts = parcels.attempts(event);
     const attached = attempts.filter(({ grantedAt }) => grantedAt !== undefined);
-    const [once, ...again] = attached;
-    const isTwice = again.some(({ at: askedAt }) => !isBack(once!.at, askedAt));
+    const [winner, ...others] = attached;
+    const isTwice = others.some((other) => !isBack(winner!.at, other.at));
     const [first] = attempts;
     const surelyUntil = at + forMs * (1 - DRIFT) - 3 * SLACK_MS;
     const isInTime = first?.answeredAt !== undefined && first.answeredAt < surelyUntil;

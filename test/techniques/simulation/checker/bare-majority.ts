@@ -1,6 +1,7 @@
 import { nameOf, type Grant } from '../../faults/grants.js';
 import type { HistoryEvent } from '../../faults/history.js';
 import type { Scenario } from '../scenario.js';
+import { STALLED_MS } from './facts.js';
 import type { DoneFault } from './losses.js';
 
 /** "The holder brings the lock to such a node after 50 ms": between so much and twice that. */
@@ -10,9 +11,6 @@ const SLACK_MS = 20;
 
 /** "Again every 2 to 4 s at the latest." */
 const COMPLETED_AT_LAST_MS = 4_500;
-
-/** "A connection that is silent for 5 s is replaced", once it is used; the one that only listens is asked every 10 s. */
-export const STALLED_MS = 16_000;
 
 /** Has a server forget what it granted, at once. A clock that is set forward does, too. */
 const FORGETTING: ReadonlySet<string> = new Set(['server-flushed', 'key-lost', 'server-clock-set']);

@@ -34,12 +34,15 @@ export function stoodStillMs(
   return sum + (since === undefined ? 0 : Math.max(0, to - Math.max(since, from)));
 }
 
-/** A connection that is silent is replaced by then, and everybody has heard what was on its way. */
-const RECOVERED_MS = 16_000;
+/**
+ * "A connection that is silent for 5 s is replaced", once it is used; the one that only listens is asked every 10 s. By then
+ * everybody has heard what was on its way.
+ */
+export const STALLED_MS = 16_000;
 
 /** Whether nothing was wrong in that time, nor the effect of anything that was wrong before. */
 export const isCalm = ({ done }: Pick<Facts, 'done'>, from: number, until: number): boolean =>
-  done.every(({ at, healedAt }) => at > until || healedAt + RECOVERED_MS < from);
+  done.every(({ at, healedAt }) => at > until || healedAt + STALLED_MS < from);
 
 /** Whether nothing but operators disturbed anybody. */
 export const isCalmBeside = ({ done }: Pick<Facts, 'done'>, from: number, until: number): boolean =>

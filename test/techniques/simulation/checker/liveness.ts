@@ -1,8 +1,7 @@
 import { gaps, type Recovery } from '../../crowds/liveness.js';
 import { isOfOperator, replaces, type Operation, type Scenario } from '../scenario.js';
-import { STALLED_MS } from './bare-majority.js';
 import { bringsOlderData, longestTtlMs, type DoneFault } from './losses.js';
-import type { Facts } from './facts.js';
+import { STALLED_MS, type Facts } from './facts.js';
 
 /** "One that is frozen costs its claim, 1 s or the TTL if that is shorter." */
 const CLAIM_MS = 1_000;

@@ -67,7 +67,10 @@ class Queue {
     const line = this.#lines.get(placeOf(ask));
     if (line === undefined || ask.at - line.goneAt > this.#slackMs)
       this.#lines.set(placeOf(ask), { since: ask.at, waiting: 1, goneAt: Infinity });
-    else Object.assign(line, { waiting: line.waiting + 1, goneAt: Infinity });
+    else {
+      line.waiting += 1;
+      line.goneAt = Infinity;
+    }
   }
 
   /** Who should have kept this one out, if it is a reader. */
