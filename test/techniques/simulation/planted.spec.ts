@@ -25,6 +25,7 @@ describe('a planted bug', () => {
   });
 
   it.each(PLANTED)('breaks what the documentation says: $name', ({ breaks, page }) => {
-    expect(projectFile(`docs/${page ?? 'internals/promises.md'}`)).toContain(breaks);
+    const text = projectFile(`docs/${page ?? 'internals/promises.md'}`);
+    expect(text.replaceAll(/ +/g, ' ')).toContain(breaks);
   });
 });

@@ -2,7 +2,7 @@ import type { PlantedBug } from './planted-bug.js';
 
 const LEADERSHIP = 'lib/leader/leadership.ts';
 const END =
-  'It waits until the promise of the work settles, and then releases the leadership. So the work of two terms overlaps only if the leadership was lost.';
+  'It waits until the work has ended, and then releases the leadership. So the work of two terms overlaps only if the leadership was lost.';
 const TOLD = 'Holdfast calls `onLost` with the reason, once for each call of `onElected`.';
 const ROTATES =
   'After this time, the leader steps down if other instances wait, so that each of them leads in turn.';
@@ -33,8 +33,7 @@ export const LEADERS: readonly PlantedBug[] = (
       find: "if (end === 'stepped-down' || end === 'rotated') await this.#pause(STAND_ASIDE_MS);",
       replace: "if (end === 'stepped-down' || end === 'rotated') return;",
       explanation: 'An instance that has stepped down is never a candidate again.',
-      breaks:
-        '| `stepped-down` | `stepDown()`                                                                       | after 1 s',
+      breaks: '| `stepped-down` | `stepDown()` | after 1 s',
     },
     {
       name: 'stands-again-at-once',
@@ -84,7 +83,7 @@ export const LEADERS: readonly PlantedBug[] = (
       find: "      finish('failed', error);\n",
       replace: '',
       explanation: 'A leader whose work has failed keeps the lead.',
-      breaks: '| `failed`       | the work threw an error, which is logged',
+      breaks: '| `failed` | the work threw an error, which is logged',
     },
     {
       name: 'rotation-without-a-look',
