@@ -67,6 +67,15 @@ const ALSO_TESTED_IN = {
   worker: ['once/'],
 };
 
+/** Code that also runs in the processes that these specs start. There nothing is noted, so all their tests are shown its changes. */
+const IN_PROCESSES = {
+  'lib/nest/transports/faults.ts': 'claims/transports/grpc/',
+  'lib/nest/transports/graphql.ts': 'claims/transports/graphql/',
+  'lib/nest/transports/grpc.ts': 'claims/transports/grpc/',
+  'lib/nest/transports/transport-of.ts': 'claims/transports/grpc/',
+  'lib/nest/transports/ws.ts': 'claims/transports/websockets/',
+};
+
 /** Specs that start processes, in which nothing is noted, or many servers, for what others also test; and those of the sources themselves. */
 const NOTICE_NOTHING =
   /^test\/(cli\/(program|terminal|three-in-the-morning)\.|leader\/processes\.|board\/browser\/|claims\/(docs|public-api|types|bench|site)\/|techniques\/(simulation|mutation|soak|conformance\/(fail-over|\w+-(dead|far|few|silent)))\b)/;
@@ -135,6 +144,7 @@ function specsFor(folders) {
 }
 
 const isOwn = (spec, { file }) => isIn(homesOf(folderOf(file)), spec);
+const isUnseen = (spec, { file }) => spec.startsWith(`test/${IN_PROCESSES[file]}`);
 
 const homesOf = (folder) =>
   [`${folder}/`, ...(ALSO_TESTED_IN[folder] ?? [])].map((home) => `test/${home}`);
@@ -210,8 +220,8 @@ try {
   });
   const { usable, own } = specsFor(folders);
   const withWorlds = ({ file }) => OF_WORLDS.has(folderOf(file));
-  await trial.show(wanted, own, { isOwn, withWorlds });
-  await trial.show(wanted, usable, { isOwn, withWorlds });
+  await trial.show(wanted, own, { isOwn, isUnseen, withWorlds });
+  await trial.show(wanted, usable, { isOwn, isUnseen, withWorlds });
   const results = folders.map((folder) => resultOf(folder, wanted, trial, perFile));
   for (const { row } of results) console.log(`| ${row.join(' | ')} |`);
   if (isRecorded) for (const result of results) await record(result);

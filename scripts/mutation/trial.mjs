@@ -53,15 +53,15 @@ export class Trial {
     return this.#coveredByWorlds.has(id) || [...this.#surveys.values()].some(isIn);
   }
 
-  /** Shows the open ones of these changes to these specs; `isOwn` says which of them come first. */
-  async show(changes, specNames, { isOwn, withWorlds }) {
+  /** Shows the open ones of these changes to these specs; `isOwn` says which of them come first, `isUnseen` whose processes come by. */
+  async show(changes, specNames, { isOwn, isUnseen, withWorlds }) {
     const open = changes.filter((change) => this.verdictOf(change) === undefined);
     if (open.length === 0) return;
     await this.#survey(specNames.filter((spec) => !this.#surveys.has(spec)));
     if (this.#worlds && this.#coveredByWorlds.size === 0 && open.some(withWorlds))
       this.#coveredByWorlds = await this.#worlds.covered();
     const waiting = open.map((change) => {
-      const steps = this.#stepsOf(change, specNames, { isOwn, withWorlds });
+      const steps = this.#stepsOf(change, specNames, { isOwn, isUnseen, withWorlds });
       return { change, steps, seconds: SECONDS_PER_CHANGE };
     });
     const total = waiting.length;
@@ -99,10 +99,10 @@ export class Trial {
   }
 
   /** The judges that come by a change and have not seen it, those of its folder and the quick ones first. */
-  #stepsOf(change, specNames, { isOwn, withWorlds }) {
+  #stepsOf(change, specNames, { isOwn, isUnseen, withWorlds }) {
     const id = Number(change.id);
     const steps = specNames.flatMap((spec) => {
-      const { again = [], first = [], hits, hooksS, hash } = this.#testsFor(spec, id);
+      const { again = [], first, all, hits, hooksS, hash } = this.#testsFor(spec, id);
       const weight = isOwn(spec, change) ? OWN_WEIGHT : 1;
       const stepOf = (tests, isReloaded) => {
         const extra = hooksS + (isReloaded ? START_S : 0);
@@ -111,7 +111,8 @@ export class Trial {
         return { judge: spec, seenAs, tests, hits, isReloaded, extra, rank: seconds * weight };
       };
       const isReloadWorthIt = again.length === 0 || isOwn(spec, change);
-      return [stepOf(again, false), ...(isReloadWorthIt ? [stepOf(first, true)] : [])];
+      if (!isReloadWorthIt) return [stepOf(again, false)];
+      return [stepOf(again, false), stepOf(first ?? (isUnseen(spec, change) ? all : []), true)];
     });
     if (withWorlds(change) && this.#coveredByWorlds.has(change.id))
       steps.push({ judge: WORLDS, seenAs: `worlds ${this.#fingerprint}`, rank: WORLDS_RANK });
@@ -216,7 +217,7 @@ function byChange({ ms, tests, hits, loaded }, hash) {
   const first = testsOf((test) => new Set([...test.first, ...loaded]));
   const ofTests = tests.reduce((sum, test) => sum + test.ms, 0);
   const hooksS = Math.max(0, ms - ofTests) / 1_000;
-  return { hits, hash, hooksS, again, first };
+  return { hits, hash, hooksS, again, first, all: green.map(({ index, ms }) => ({ index, ms })) };
 }
 
 /** What each change has come to, for the next run: noticed, or the judges that have not noticed it. */
