@@ -114,7 +114,8 @@ export function detachViolations(
     // Of several who attach it in the same moment any may get it.
     const isRefused = attempts.every(({ error }) => error === 'LockNotAttachedError');
     const isOver = at + forMs * (1 + DRIFT) + SLACK_MS;
-    const calm = (attempt: Attempt): boolean => isCalm(parcels.detachedAt(event), attempt.at);
+    const calm = ({ at: askedAt, answeredAt = askedAt }: Attempt): boolean =>
+      isCalm(parcels.detachedAt(event), answeredAt);
     return [
       ...attached
         .filter((attempt) => attempt.fencingToken !== fencingToken)
