@@ -143,7 +143,7 @@ export class Leadership implements AsyncDisposable {
     }
   }
 
-  /** One term, from the election until its lock is released. Returns what ended it, also where its lock was over by then. */
+  /** One term, from the election until its lock is released. Returns what ended it, even if the lock was lost besides. */
   async #lead(scope: Scope): Promise<LeadEnd> {
     const { lock } = scope;
     const { name } = this;
@@ -153,11 +153,10 @@ export class Leadership implements AsyncDisposable {
     let leave!: () => void;
     const over = new Promise<void>((resolve) => (leave = resolve));
     const term = lock.fencingToken;
-    let first: LeadEnd | undefined;
+    let otherThanLoss: LeadEnd | undefined;
     /** The first reason counts. Whatever ends the term, a lock that is over by now was lost: the signal compares the clocks. */
     const finish = (given: LeadEnd, cause: unknown = abortError(name, given)): void => {
-      // To read the signal may itself end the term, as lost.
-      first ??= given;
+      if (given !== 'lost') otherThanLoss ??= given;
       const isLost = lock.signal.aborted;
       const reason = isLost ? 'lost' : given;
       const error: unknown = isLost ? lock.signal.reason : cause;
@@ -203,7 +202,7 @@ export class Leadership implements AsyncDisposable {
     await scope.finish().catch(() => undefined);
     this.#term = undefined;
     leave();
-    return first ?? ending.reason;
+    return otherThanLoss ?? 'lost';
   }
 
   /** Never rejects. */

@@ -67,7 +67,7 @@ const holder = (): Promise<string | null> => client.get('lock:key');
 describe.each<[string, () => Promise<Transferring>]>([
   ['in memory', () => Promise.resolve(new MemoryLockStore())],
   ['in one Redis', one],
-])('a lease %s that goes on under another token', (name, openOne) => {
+])('a lease %s that goes on under another token', (_where, openOne) => {
   it('is not renewed, nor released, by what its holder before has sent', async () => {
     const store = await openOne();
     const detached = await granted(store);
@@ -126,33 +126,40 @@ describe.each<[string, () => Promise<Transferring>]>([
     expect(await store.transfer(detached)).toEqual({ status: 'lost', reason: 'stolen' });
     expect(await store.extend([next])).toEqual([{ status: 'extended' }]);
   });
+});
 
-  it.each(['exclusive', 'shared', 'limit:2'] as const)(
-    'notifies those in line when it ends sooner than they know: %s',
-    async (mode) => {
-      const store = await openOne();
-      const calls: number[] = [];
-      await store.listen((key, call) => {
-        if (key === 'key' && call !== undefined) calls.push(call.inMs);
-      });
-      const tokenIn = (as: HoldMode): string => newOwnerToken(systemRuntime, { mode: as });
-      const to = detachedToken('digest', mode);
-      const detached = { ...(await granted(store, { token: tokenIn(mode) })), to };
-      const isLimited = mode === 'limit:2';
-      // The first end of its holders changes, and the last one does not.
-      if (isLimited) await granted(store, { token: tokenIn(mode) });
-      const token = tokenIn(isLimited ? mode : 'exclusive');
-      // Over Redis a place in line needs an inbox, which is open now.
-      expect((await store.acquire(request('key', { line: LINE, token }))).status).toBe('held');
-      expect(await store.transfer({ ...detached, ttlMs: 2_000 })).toEqual({
-        status: 'transferred',
-      });
-      await eventually(() => calls.length > 0);
-      expect(Math.max(...calls)).toBeLessThanOrEqual(2_000);
-      await store.leave(request('key'), LINE);
-      expect(name).not.toBe('');
-    },
-  );
+const MODES: readonly HoldMode[] = ['exclusive', 'shared', 'limit:2'];
+
+describe.each<[string, () => Promise<Transferring>]>([
+  ['in memory', () => Promise.resolve(new MemoryLockStore())],
+  ['in one Redis', one],
+])('those who wait for a lease %s', (_where, openOne) => {
+  it.each([
+    ...MODES.map((mode) => ['it is transferred', mode] as const),
+    ...MODES.map((mode) => ['it is extended', mode] as const),
+  ])('are notified when %s, and ends sooner than they know: %s', async (how, mode) => {
+    const store = await openOne();
+    const calls: number[] = [];
+    await store.listen((key, call) => {
+      if (key === 'key' && call !== undefined) calls.push(call.inMs);
+    });
+    const tokenIn = (as: HoldMode): string => newOwnerToken(systemRuntime, { mode: as });
+    const lease = { ...(await granted(store, { token: tokenIn(mode) })), ttlMs: 2_000 };
+    const isLimited = mode === 'limit:2';
+    // The first end of its holders changes, and the last one does not.
+    if (isLimited) await granted(store, { token: tokenIn(mode) });
+    const token = tokenIn(isLimited ? mode : 'exclusive');
+    // Over Redis a place in line needs an inbox, which is open now.
+    expect((await store.acquire(request('key', { line: LINE, token }))).status).toBe('held');
+    const shorten = {
+      'it is transferred': () => store.transfer({ ...lease, to: detachedToken('digest', mode) }),
+      'it is extended': () => store.extend([{ ...request('key', lease), fencingToken: 1 }]),
+    };
+    await shorten[how]();
+    await eventually(() => calls.length > 0);
+    expect(Math.max(...calls)).toBeLessThanOrEqual(2_000);
+    await store.leave(request('key'), LINE);
+  });
 });
 
 describe('a lease in Redis that goes on under another token', () => {

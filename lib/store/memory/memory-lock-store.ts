@@ -164,7 +164,7 @@ export class MemoryLockStore implements LockStore {
     if (lost !== undefined) return { status: 'lost', reason: lost.lossOf(token) };
     for (const key of keys) {
       this.#keys.of(key).put(token, ttlMs);
-      if (holdModeOf(token) !== 'exclusive') this.#warn(key);
+      this.#warn(key);
     }
     return { status: 'extended' };
   }

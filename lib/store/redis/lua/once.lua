@@ -40,8 +40,9 @@ if what == 'begin' then
   if not holds then return { 0, attempt } end
   if whose == owner then
     -- Asked a second time: the reply was lost, or the request is so late that the attempt has ended since.
-    if state == 'running' then return { 1, attempt } end
-    return { 0, attempt }
+    if state ~= 'running' then return { 0, attempt } end
+    redis.call('PEXPIRE', once, life)
+    return { 1, attempt }
   end
   -- A process that died left no error; the stored one is from an earlier attempt.
   if state == 'running' then text = '' end
@@ -54,8 +55,11 @@ if what == 'begin' then
 end
 
 local is_ours = state == 'running' and whose == owner or not state and holds
-if not is_ours then return { whose == owner and ended == what and 1 or 0 } end
+local is_again = not is_ours and whose == owner and ended == what
+if not is_ours and not is_again then return { 0 } end
+-- A request that is sent twice writes twice, too: otherwise WAIT counts nothing.
 redis.call('PEXPIRE', once, life)
+if is_again then return { 1 } end
 if what == 'keep' then store('running', math.max(attempt, number), '', text, life)
 elseif what == 'done' then store('done', number, what, detail, life)
 elseif what == 'final' then store('exhausted', number, what, detail, life)

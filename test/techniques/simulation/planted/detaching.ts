@@ -36,8 +36,8 @@ export const DETACHING: readonly PlantedBug[] = [
   {
     name: 'detached-token-not-checked',
     file: 'lib/store/redis/lua/transfer.lua',
-    find: '  if holds(main, holders, token) then',
-    replace: '  if not mode or holds(main, holders, token) then',
+    find: 'is_given[i] = holds(main, holders, token)',
+    replace: 'is_given[i] = not mode or holds(main, holders, token)',
     profile: 'modes',
     explanation: 'A lock is attached, or detached, even if another caller has its keys by now.',
     breaks: ONCE,

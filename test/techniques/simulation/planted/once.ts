@@ -17,8 +17,8 @@ export const ONCE: readonly PlantedBug[] = [
   {
     name: 'superseded-attempt-accepted',
     file: 'lib/store/redis/lua/once.lua',
-    find: 'return { whose == owner and ended == what and 1 or 0 }',
-    replace: 'return { 1 }',
+    find: 'if not is_ours and not is_again then return { 0 } end',
+    replace: 'if not is_ours then return { 1 } end',
     profile: 'once',
     explanation:
       'An attempt reports that it is done after another attempt has begun, and the store confirms it.',
