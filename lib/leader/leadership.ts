@@ -81,7 +81,8 @@ export class Leadership implements AsyncDisposable {
 
   /**
    * Lets another instance lead; this one is a candidate again a second later. Resolves when the work has ended and the
-   * leadership is released. In `onElected`, call `lead.stepDown()` instead: work that awaits this waits for itself.
+   * leadership is released; after the end of a term, it only waits for that. In `onElected`, call `lead.stepDown()`
+   * instead: work that awaits this waits for itself.
    */
   async stepDown(): Promise<void> {
     const term = this.#term;
@@ -143,7 +144,7 @@ export class Leadership implements AsyncDisposable {
     }
   }
 
-  /** One term, from the election until its lock is released. Returns what ended it, even if the lock was lost besides. */
+  /** One term, from the election until its lock is released. Returns what ended it, also where its lock was over by then. */
   async #lead(scope: Scope): Promise<LeadEnd> {
     const { lock } = scope;
     const { name } = this;
@@ -153,10 +154,11 @@ export class Leadership implements AsyncDisposable {
     let leave!: () => void;
     const over = new Promise<void>((resolve) => (leave = resolve));
     const term = lock.fencingToken;
-    let otherThanLoss: LeadEnd | undefined;
+    let first: LeadEnd | undefined;
     /** The first reason counts. Whatever ends the term, a lock that is over by now was lost: the signal compares the clocks. */
     const finish = (given: LeadEnd, cause: unknown = abortError(name, given)): void => {
-      if (given !== 'lost') otherThanLoss ??= given;
+      // To read the signal may itself end the term, as lost.
+      first ??= given;
       const isLost = lock.signal.aborted;
       const reason = isLost ? 'lost' : given;
       const error: unknown = isLost ? lock.signal.reason : cause;
@@ -202,7 +204,7 @@ export class Leadership implements AsyncDisposable {
     await scope.finish().catch(() => undefined);
     this.#term = undefined;
     leave();
-    return otherThanLoss ?? 'lost';
+    return first ?? ending.reason;
   }
 
   /** Never rejects. */

@@ -9,11 +9,10 @@ import {
 import type { LeadEnded } from '../../lib/leader/lead.js';
 import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import { LockEngine } from '../../lib/engine/lock-engine.js';
-import type { Leadership } from '../../lib/leader/leadership.js';
 import { thisMachine } from '../../lib/engine/machine.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
 import { scriptedEngine } from '../engine/scripted-engine.js';
-import { deferred, eventually, type Deferred } from '../support/eventually.js';
+import { deferred, eventually } from '../support/eventually.js';
 import { Locks } from '../support/locks.js';
 import { watchRejections } from '../support/scripted-service.js';
 import { FORBIDDEN, heldFor, OUTAGE } from '../support/scripted-store.js';
@@ -194,31 +193,6 @@ describe('a leader', () => {
     expect(leads).toHaveLength(1);
     work.resolve();
     await clock.advance(10);
-    expect(leads).toHaveLength(2);
-    await locks.shutdown(0);
-  });
-
-  it.each<[string, (work: Deferred<void>, leadership: Leadership) => void]>([
-    ['steps down', (_work, leadership) => void leadership.stepDown()],
-    ['fails', ({ reject }) => reject(new Error('no report'))],
-  ])('stands aside for a second also when it %s after a loss', async (_what, end) => {
-    const { locks, clock } = scriptedEngine();
-    const work = deferred();
-    const leads: Lead[] = [];
-    const leadership = locks.lead('reports', {
-      onElected: async (lead) => {
-        leads.push(lead);
-        if (leads.length === 1) await work.promise;
-      },
-    });
-    await clock.advance(10);
-    locks.lose('reports');
-    await clock.advance(100);
-    end(work, leadership);
-    work.resolve();
-    await clock.advance(900);
-    expect(leads).toHaveLength(1);
-    await clock.advance(200);
     expect(leads).toHaveLength(2);
     await locks.shutdown(0);
   });
