@@ -243,6 +243,20 @@ describe('a job with @CronLock', () => {
     expect(options).toMatchObject({ wait: 0, minHold, maxHold });
   });
 
+  it('with @Interval keeps its key for nine tenths of that, and may run without a limit', () => {
+    class Jobs {
+      @Interval(200_000)
+      @CronLock('job')
+      async run(): Promise<void> {
+        // Only its lock is looked at.
+      }
+    }
+    const run = Object.getOwnPropertyDescriptor(Jobs.prototype, 'run')?.value as object;
+    const options = lockedMethodOf(run)?.lockingIn(undefined).run;
+    expect(options).toMatchObject({ wait: 0, minHold: 180_000 });
+    expect(options).not.toHaveProperty('maxHold');
+  });
+
   it('is refused at the start where nothing says how often it runs, and with options of other decorators', async () => {
     @Injectable()
     class Jobs {
@@ -266,5 +280,10 @@ describe('a job with @CronLock', () => {
     expect(() => decorate('job', { lockAtLeastFor: '1m' })).toThrow('Give "atLeast".');
     expect(() => decorate(['a', 'b'])).toThrow("needs one name: @CronLock('report').");
     expect(() => decorate()).toThrow('has no key');
+    const onGenerator = CronLock('job', { atLeast: '1m' }) as unknown as MethodDecorator;
+    const value: unknown = async function* () {};
+    expect(() => {
+      onGenerator(Jobs.prototype, 'each', { value } as TypedPropertyDescriptor<any>);
+    }).toThrow('nothing iterates what the generator of a job yields');
   });
 });

@@ -14,6 +14,7 @@ import {
 } from 'nestjs-holdfast';
 import { of } from 'rxjs';
 import { createTestLocks } from 'nestjs-holdfast/testing';
+import { deferred } from '../support/eventually.js';
 
 const orderLock = defineLock('order:<orderId>', { ttl: '10s', wait: 0 });
 const nightlyLock = defineLock('nightly');
@@ -168,6 +169,41 @@ describe('defineLock', () => {
     await expect(trying).rejects.toBe(refusal);
   });
 
+  it('answers tryRun() with what its work returns, or that it did not get the lock, and no more', async () => {
+    const { locks, testLocks } = createTestLocks();
+    const order = locks.for(orderLock);
+    expect(await order.tryRun(1, () => 'paid')).toEqual({ acquired: true, value: 'paid' });
+    await testLocks.hold('order:2');
+    expect(await order.tryRun(2, () => 'paid')).toEqual({
+      acquired: false,
+      retryAfterMs: expect.any(Number),
+    });
+  });
+
+  it('does not wait in tryRun() for another call of the same section', async () => {
+    const { locks } = createTestLocks();
+    const patient = locks.for(defineLock('patient', { wait: '1s' }));
+    const tried = await patient.run(async () => {
+      const end = deferred();
+      const other = patient.run(() => end.promise);
+      const trying = patient.tryRun(() => 'ran');
+      await new Promise(setImmediate);
+      end.resolve();
+      await other;
+      return trying;
+    });
+    expect(tried).toMatchObject({ acquired: false });
+  });
+
+  it('passes on that the store does not reply', async () => {
+    const { locks, testLocks } = createTestLocks();
+    const order = locks.for(orderLock);
+    testLocks.fail();
+    const outage = { code: 'LOCK_STORE_UNAVAILABLE', keys: ['order:1'] };
+    await expect(order.tryRun(1, () => 'paid')).rejects.toMatchObject(outage);
+    await expect(order.tryAcquire(1)).rejects.toMatchObject(outage);
+  });
+
   it('says where a lock was asked for', async () => {
     const { locks } = createTestLocks();
     const lock = await locks.for(orderLock).acquire(7);
@@ -188,6 +224,9 @@ describe('defineLock', () => {
     });
     await expect(order.acquire(1, { wiat: 1 } as never)).rejects.toThrow(/Did you mean "wait"/);
     await expect(order.run(1, 2 as never)).rejects.toBeInstanceOf(LockConfigurationError);
+    await expect(order.tryRun(1, { wait: 1 } as never, () => 1)).rejects.toThrow(
+      'tryRun() does not wait: use run()',
+    );
     await expect(locks.for(nightlyLock).run(42 as never, () => 1)).rejects.toThrow(/as an object/);
     expect(() => locks.for({ name: 'order:<orderId>' } as never)).toThrow(
       'for() takes what defineLock() returns',
@@ -210,7 +249,7 @@ describe('defineLock', () => {
       '"minHold" (60000 ms) is longer than the TTL',
     ],
     [() => defineLock('<a.b>'), 'must be plain names'],
-    [() => defineLock(undefined as never), 'needs a key template'],
+    [() => defineLock(undefined as never), 'defineLock needs a key template'],
   ])('refuses what cannot work when it is defined: %#', (define, problem) => {
     expect(define).toThrow(LockConfigurationError);
     expect(define).toThrow(problem);

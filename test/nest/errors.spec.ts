@@ -26,6 +26,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import {
   LockFencedError,
   LockDeadlockError,
+  LockError,
   LockKeyError,
   LockLostError,
   LockNotAcquiredError,
@@ -115,6 +116,9 @@ class CatchAll implements ExceptionFilter {
 
 @Catch(NotFoundException)
 class CatchOther extends CatchAll {}
+
+@Catch(NotFoundException, LockError)
+class CatchSeveral extends CatchAll {}
 
 @Catch(LockNotAcquiredError)
 class CatchRefusals implements ExceptionFilter<LockNotAcquiredError> {
@@ -353,6 +357,7 @@ describe.each(ADAPTERS)('a lock error, on %s', (adapter) => {
       { configure: (app) => void app.useGlobalFilters(new CatchAll(app.get(HttpAdapterHost))) },
     ],
     ['APP_FILTER', { providers: [{ provide: APP_FILTER, useClass: CatchAll }] }],
+    ['one for several', { providers: [{ provide: APP_FILTER, useClass: CatchSeveral }] }],
     [
       'two APP_FILTERs, the later of which catches others',
       {

@@ -63,6 +63,7 @@ describe('a mock in the place of the LockService', () => {
       .overrideProvider(LockService)
       .useValue({ run: (_key: string, work: () => unknown) => work() })
       .compile();
+    await module.init();
     const orders = module.get(Orders);
     const call = orders.pay();
     await expect(call).rejects.toThrow(LockNotBoundError);

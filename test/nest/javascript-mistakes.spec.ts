@@ -46,6 +46,16 @@ describe('a decorator that JavaScript calls wrongly', () => {
     ],
     ['a number as its key', () => withLock(5), 'received 5.'],
     [
+      'nothing as its key',
+      () => withLock(null, 'a'),
+      'needs its key as the first argument, received null.',
+    ],
+    [
+      'several keys whose holders it would replace',
+      () => withLock(['a', 'b'], { onLocked: 'replace' }),
+      `@WithLock on OrdersService.pay: Option "onLocked": 'replace' goes with one key, and there are 2`,
+    ],
+    [
       'a function in a list',
       () => withLock(['a', () => 'b']),
       '@WithLock on OrdersService.pay has a list of keys with a value of type function in it. A list holds templates; a function ' +

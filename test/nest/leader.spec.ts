@@ -120,6 +120,16 @@ describe('@Leader', () => {
     expect(await app.get(LockService).inspect('jobs')).toEqual({ held: false });
   });
 
+  it('leaves the leading to others where a stand-in that is no object is provided', async () => {
+    @Injectable()
+    class Other extends Reports {}
+    const { app } = await startApp({
+      imports: [LockModule.forRoot({ store: 'memory' })],
+      providers: [{ provide: Reports, useFactory: () => 'a stand-in' }, Other],
+    });
+    await eventually(() => app.get(Other).leads.length === 1);
+  });
+
   describe('prevents the start', () => {
     class Mailbox {
       @Leader('mailbox')
@@ -245,6 +255,8 @@ describe('@Leader', () => {
     [() => Leader('reports', { wait: 1 } as never), 'A candidate waits until it is elected'],
     [() => Leader('reports', { onElected: 1 } as never), 'The method is what is called'],
     [() => Leader('reports', { ttl: 1 }), 'Option "ttl" must be a duration'],
+    [() => Leader('reports', '5s' as never), 'takes its options as an object, received "5s"'],
+    [() => Leader({ ttl: '5s' } as never), 'needs the name that instances compete for'],
     [() => Leader('{a}'), '@Leader on Reports.lead: The lock key "{a}" contains a brace'],
     [
       () => (Leader as () => ReturnType<typeof Leader>)(),
@@ -277,5 +289,8 @@ describe('@Leader', () => {
     expect(() => {
       Leader('reports')({ constructor: Reports }, 'lead', {});
     }).toThrow(LockConfigurationError);
+    expect(() => {
+      Leader('reports')(Reports, 'lead', { value: () => undefined });
+    }).toThrow('can only be applied to instance methods.');
   });
 });

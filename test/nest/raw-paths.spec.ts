@@ -21,6 +21,7 @@ import { MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websock
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { LockConfigurationError, WithLock } from 'nestjs-holdfast';
 import { createTestLocks } from 'nestjs-holdfast/testing';
+import { PARAMETERS } from '../../lib/nest/transports/transport.js';
 import { closeHttpApps, startHttpApp } from './http-app.js';
 
 afterEach(closeHttpApps);
@@ -93,6 +94,12 @@ const CONVERTED: readonly (readonly [string, string, Parameters<typeof having>[1
   ],
   ['the class of a body', 'request.body.id', { parameter: Body(), type: Dto }, 'has the type Dto'],
   ['the class of all', 'request.params.id', { parameter: Param(), type: Dto }, 'has the type Dto'],
+  [
+    'the class of all, by an empty name',
+    'request.params.id',
+    { parameter: Param(''), type: Dto },
+    'has the type Dto',
+  ],
   [
     'a pipe of the method',
     'request.body.id',
@@ -216,6 +223,19 @@ describe('a key that reads from the raw request what pipes may convert', () => {
     ['a user', 'user.id', { parameter: Param('id', ParseIntPipe) }],
   ])('is accepted where nothing converts it: %s', async (_what, path, parts) => {
     await expect(startHttpApp(controller(`order:<${path}>`, parts))).resolves.toBeDefined();
+  });
+});
+
+describe('a key that reads from the raw request, beside a decorator of the application', () => {
+  it('is accepted, whatever random number Nest has given that decorator', () => {
+    const parameter: ParameterDecorator = (prototype, name, index) => {
+      const noted = { index, data: 'id', pipes: [ParseIntPipe] };
+      const numbered = { '5f__customRouteArgs__:0': noted };
+      Reflect.defineMetadata(PARAMETERS, numbered, prototype.constructor, name ?? '');
+    };
+    const orders = having('order:<request.params.id>', { parameter });
+    const { locks } = createTestLocks();
+    expect(() => locks.bind(new orders() as object)).not.toThrow();
   });
 });
 

@@ -271,6 +271,36 @@ describe('a method that returns an Observable', () => {
     await end;
   });
 
+  it('has given the lock back when its subscriber is notified of its error', async () => {
+    const order: string[] = [];
+    const stop = locks.on('released', () => order.push('released'));
+    const failed = new Promise<void>((resolve) => {
+      kinds.observable().subscribe({
+        error: () => {
+          order.push('failed');
+          resolve();
+        },
+      });
+    });
+    await new Promise(setImmediate);
+    kinds.source.error(new Error('its own'));
+    await failed;
+    stop();
+    expect(order).toEqual(['released', 'failed']);
+  });
+
+  it('does not run when it is unsubscribed from as its lock is granted', async () => {
+    const end = released();
+    const stop = locks.on('acquired', () => {
+      stop();
+      subscription.unsubscribe();
+    });
+    const subscription = kinds.waiting().subscribe();
+    await end;
+    await new Promise(setImmediate);
+    expect(log).toEqual([]);
+  });
+
   it('gives the lock back when its consumer needs one value only', async () => {
     const end = released();
     const first = firstValueFrom(kinds.observable());
@@ -346,6 +376,10 @@ describe('an async generator', () => {
   it('may be any async iterable', async () => {
     expect(await all(kinds.iterable())).toEqual([1, 2]);
     expect(log).toEqual(['a', 'a', 'a']);
+    const withoutThrow = kinds.iterable()[Symbol.asyncIterator]();
+    await withoutThrow.next();
+    await expect(withoutThrow.throw?.(new Error('enough'))).rejects.toThrow('enough');
+    expect(await isHeld()).toBe(false);
     const surprises = locks.bind(new Surprises());
     await expect(all(surprises.value() as AsyncIterable<unknown>)).rejects.toThrow(
       detailed(
@@ -382,10 +416,10 @@ describe('onLocked', () => {
     const observed = (stream: Observable<string>) => lastValueFrom(stream.pipe(toArray()));
     expect(await kinds.skipPromise()).toBeUndefined();
     expect(await kinds.fallbackPromise('7')).toBe('instead a 7');
-    expect(await observed(kinds.skipObservable())).toEqual([]);
+    expect(await observed(kinds.skipObservable())).toStrictEqual([]);
     expect(await observed(kinds.fallbackObservable())).toEqual(['in', 'stead']);
     expect(await observed(kinds.fallbackValue())).toEqual(['instead']);
-    expect(await all(kinds.skipGenerator())).toEqual([]);
+    expect(await all(kinds.skipGenerator())).toStrictEqual([]);
     expect(await all(kinds.fallbackGenerator())).toEqual(['in', 'stead']);
     await lock.release();
     expect(await kinds.skipPromise()).toBe('ran');

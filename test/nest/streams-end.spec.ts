@@ -128,6 +128,17 @@ describe('an async iterable', () => {
     expect(log).toEqual([]);
   });
 
+  it('does not begin when its consumer leaves as its lock is granted', async () => {
+    const iterator = feeds.broker()[Symbol.asyncIterator]();
+    const stop = locks.on('acquired', () => {
+      stop();
+      void iterator.return?.();
+    });
+    expect(await iterator.next()).toEqual({ done: true, value: undefined });
+    expect(await isHeld()).toBe(false);
+    expect(log).toEqual([]);
+  });
+
   it('leaves the line when its consumer throws into it, and does not begin', async () => {
     const lock = await locks.acquire('feed');
     const iterator = feeds.broker()[Symbol.asyncIterator]();

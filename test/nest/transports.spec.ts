@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import {
   Catch,
   Controller,
@@ -28,7 +29,7 @@ import {
 } from '@nestjs/microservices';
 import { WsException } from '@nestjs/websockets';
 import { Test } from '@nestjs/testing';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import {
   LockInterceptor,
   LockKeyError,
@@ -38,7 +39,7 @@ import {
   WithLock,
 } from 'nestjs-holdfast';
 import { LockTestingModule, TestLocks } from 'nestjs-holdfast/testing';
-import { defer, lastValueFrom, Observable, tap, throwError } from 'rxjs';
+import { defer, lastValueFrom, Observable, of, tap, throwError } from 'rxjs';
 import { LockErrorInterceptor } from '../../lib/nest/handlers/lock-error.interceptor.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
@@ -349,6 +350,30 @@ class Calls {
   async skipping(): Promise<string | undefined> {
     return 'ran';
   }
+
+  @WithLock('a')
+  async *feed(): AsyncGenerator<string> {
+    yield 'ran';
+  }
+
+  @SetMetadata('telegraf:listener', 'newest')
+  @WithLock('newest:<request.params.id>', { onLocked: 'replace', replaceWait: '5s' })
+  async newest(): Promise<string> {
+    return 'ran';
+  }
+
+  @WithLock((id: string) => {
+    asked.push(id);
+    return id;
+  })
+  async keyed(id: string): Promise<string> {
+    return id;
+  }
+
+  @WithLock('<_id>', { onLocked: 'skip', returns: 'observable' })
+  skippingStream(_id: string): Observable<string> {
+    return of('ran');
+  }
 }
 
 describe('in the execution context of', () => {
@@ -367,6 +392,16 @@ describe('in the execution context of', () => {
     const next: CallHandler = { handle: () => defer(() => calls[name]()) };
     const execution = contextOf({ ...context, handler: Calls.prototype[name] });
     return lastValueFrom(app.get(LockInterceptor).intercept(execution, next));
+  };
+  /** The response of a handler over HTTP, and the handler's call. */
+  const request = async (name: keyof Calls, work: (calls: Calls) => unknown) => {
+    const app = await started;
+    const response = Object.assign(new EventEmitter(), { writableEnded: false });
+    const args = [{ params: { id: 7 }, user: { id: 3 } }, response];
+    const execution = contextOf({ type: 'http', args, handler: Calls.prototype[name] });
+    const handle = jest.fn(() => defer(async () => work(app.get(Calls))));
+    const answer = app.get(LockInterceptor).intercept(execution, { handle });
+    return { answer, response, handle, locks: app.get(LockService) };
   };
   const socket = {
     handshake: { headers: {}, query: { room: 'north' } },
@@ -411,6 +446,85 @@ describe('in the execution context of', () => {
     await lock.release();
   });
 
+  it('GraphQL, the error of a subscription says what is for clients', async () => {
+    const app = await started;
+    const execution = contextOf({
+      ...{ type: 'graphql', args: [undefined, {}, {}, undefined] },
+      handler: Calls.prototype.feed,
+    });
+    const next = { handle: () => of(app.get(Calls).feed()) };
+    const feed = app.get(LockInterceptor).intercept(execution, next);
+    const iterator = (await lastValueFrom(feed)) as AsyncGenerator;
+    const lock = await app.get(LockService).acquire('a');
+    await expect(iterator.next()).rejects.toThrow(BODY.message);
+    await lock.release();
+  });
+
+  it('HTTP, a refusal by a key of the request comes before the interceptors and pipes of the handler', async () => {
+    const { answer, handle, locks } = await request('resolve', (calls) => calls.resolve());
+    const lock = await locks.acquire('order:7');
+    await expect(lastValueFrom(answer)).rejects.toBeInstanceOf(LockNotAcquiredError);
+    expect(handle).not.toHaveBeenCalled();
+    await lock.release();
+    expect(await lastValueFrom(answer)).toBe('ran');
+    expect(handle).toHaveBeenCalledTimes(1);
+  });
+
+  it('HTTP, a handler is not called whose caller leaves as the lock is granted', async () => {
+    const { answer, handle, locks } = await request('resolve', (calls) => calls.resolve());
+    const stop = locks.on('acquired', () => {
+      stop();
+      subscription.unsubscribe();
+    });
+    const released = new Promise((resolve) => locks.on('released', resolve));
+    const subscription = answer.subscribe();
+    await released;
+    expect(handle).not.toHaveBeenCalled();
+  });
+
+  it('HTTP, another locked method that its interceptors call takes its own lock', async () => {
+    const { answer, locks } = await request('resolve', async (calls) => [
+      await calls.keyed('other'),
+      await calls.resolve(),
+    ]);
+    const taken: (readonly string[])[] = [];
+    const stop = locks.on('acquired', ({ keys }) => taken.push(keys));
+    expect(await lastValueFrom(answer)).toEqual(['other', 'ran']);
+    stop();
+    expect(taken).toEqual([['order:7', 'user:3'], ['other']]);
+  });
+
+  it('HTTP, a function is asked for the key of a call once', async () => {
+    asked.length = 0;
+    const { answer } = await request('keyed', (calls) => calls.keyed('8'));
+    expect(await lastValueFrom(answer)).toBe('8');
+    expect(asked).toEqual(['8']);
+  });
+
+  it('HTTP, a call whose client goes away does not replace the holder', async () => {
+    const { answer, response, handle, locks } = await request('newest', (calls) => calls.newest());
+    const lock = await locks.acquire('newest:7');
+    const replaced = new Promise((resolve) => {
+      lock.signal.addEventListener('abort', resolve);
+    });
+    const call = expect(lastValueFrom(answer)).rejects.toThrow('The client went away');
+    await replaced;
+    response.emit('close');
+    await call;
+    expect(handle).not.toHaveBeenCalled();
+    await lock.release().catch(() => undefined);
+  });
+
+  it('HTTP, an Observable that is skipped answers nothing, but does answer', async () => {
+    const { answer, locks } = await request('skippingStream', (calls) =>
+      lastValueFrom(calls.skippingStream('7')),
+    );
+    const lock = await locks.acquire('7');
+    expect(await lastValueFrom(answer)).toBeUndefined();
+    await lock.release();
+    expect(await lastValueFrom(answer)).toBe('ran');
+  });
+
   it('an event, a skipped call answers nothing', async () => {
     const locks = (await started).get(LockService);
     const lock = await locks.acquire('a');
@@ -420,6 +534,7 @@ describe('in the execution context of', () => {
   });
 
   it.each([
+    ['http', LockNotAcquiredError],
     ['rpc', RpcException],
     ['ws', WsException],
     ['graphql', LockNotAcquiredError],
@@ -427,12 +542,29 @@ describe('in the execution context of', () => {
   ])('%s, errors of services get its form, and others pass', async (type, Exception) => {
     const fail = (error: Error): Promise<unknown> =>
       lastValueFrom(
-        new LockErrorInterceptor().intercept(contextOf({ type }), {
+        new LockErrorInterceptor().intercept(contextOf({ type, args: [{}, {}] }), {
           handle: () => defer(() => Promise.reject(error)),
         }),
       );
     await expect(fail(refusal())).rejects.toBeInstanceOf(Exception);
     const other = new Error('other');
     await expect(fail(other)).rejects.toBe(other);
+    // What some code throws that is no error at all.
+    await expect(fail(undefined as never)).rejects.toBeUndefined();
+  });
+
+  it('a microservice, interceptors between two of ours see the error as it was thrown', async () => {
+    const context = contextOf({ type: 'rpc', args: [{}, {}] });
+    const around = (handle: () => Observable<unknown>): Observable<unknown> =>
+      new LockErrorInterceptor().intercept(context, { handle });
+    const seen: unknown[] = [];
+    const error = refusal();
+    const answer = around(() =>
+      around(() => throwError(() => error)).pipe(
+        tap({ error: (thrown: unknown) => seen.push(thrown) }),
+      ),
+    );
+    await expect(lastValueFrom(answer)).rejects.toBeInstanceOf(RpcException);
+    expect(seen).toEqual([error]);
   });
 });

@@ -151,11 +151,19 @@ describe('an override without @WithLock of a method that has it', () => {
         return Promise.resolve('unlocked');
       }
     }
+    @Injectable()
+    class Orders {
+      @WithLock('order:orderId')
+      async pay(orderId: string): Promise<string> {
+        return Promise.resolve(orderId);
+      }
+    }
     const { warnings } = await startApp({
       imports: [...imports, LockModule.forRoot({ store: 'memory', name: 'jobs' })],
-      providers: [Unlocked],
+      providers: [Unlocked, Orders],
     });
     expect([...warnings].sort()).toEqual([
+      expect.stringMatching('@WithLock on Orders.pay: the key "order:orderId"'),
       expect.stringMatching('Unlocked.make overrides Reports.make'),
       expect.stringMatching('Unlocked.run overrides Jobs.run'),
     ]);

@@ -1,4 +1,4 @@
-import { Injectable, type LoggerService } from '@nestjs/common';
+import { Injectable, type DynamicModule, type LoggerService } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { describe, expect, it } from '@jest/globals';
 import {
@@ -40,10 +40,17 @@ class Orders {
   }
 }
 
+@Injectable()
+class Jobs {
+  @WithLock('job', { instance: 'jobs' })
+  async run(): Promise<void> {}
+}
+
 /** What is logged at the start. */
 async function debugLines(
   options: Partial<LockModuleOptions>,
   feature?: LockFeatureOptions,
+  others: readonly DynamicModule[] = [],
 ): Promise<readonly string[]> {
   const lines: string[] = [];
   const ignore = (): void => undefined;
@@ -54,10 +61,10 @@ async function debugLines(
   const imports = [
     LockModule.forRoot({ store: 'memory', ...options }),
     ...(feature === undefined ? [] : [LockModule.forFeature(feature)]),
+    ...others,
   ];
-  const app = await Test.createTestingModule({ imports, providers: [Orders] })
-    .setLogger(logger)
-    .compile();
+  const providers = others.length === 0 ? [Orders] : [Orders, Jobs];
+  const app = await Test.createTestingModule({ imports, providers }).setLogger(logger).compile();
   await app.init();
   await app.close();
   return lines;
@@ -80,6 +87,18 @@ describe('the log of the start', () => {
     expect(lines.slice(0, 2)).toEqual([
       'Calls by hand wait 3s, with a TTL of 30s.',
       'Orders.pay locks "shop:order:<id>": waits 3s, TTL 1m; while the key is held, calls fail with LockNotAcquiredError.',
+    ]);
+    expect(lines.filter((line) => line.startsWith('Orders.count'))).toEqual([
+      expect.stringContaining('locks "stock:<id>"'),
+    ]);
+  });
+
+  it('has the methods of each service once', async () => {
+    const lines = await debugLines({}, undefined, [
+      LockModule.forRoot({ store: 'memory', name: 'jobs', ttl: '7s' }),
+    ]);
+    expect(lines.filter((line) => line.startsWith('Jobs.'))).toEqual([
+      expect.stringContaining('Jobs.run locks "job": does not wait, TTL 7s'),
     ]);
   });
 });
