@@ -96,7 +96,7 @@ describe('a method of a bound object with @RunOnce', () => {
       .catch((thrown: unknown) => thrown);
     expect(tokens).toEqual([expect.any(Number)]);
     expect(error).toMatchObject({
-      ...{ code: 'LOCK_LOST', keys: ['invoice:7'], fencingToken: tokens[0] },
+      ...{ code: 'LOCK_LOST', reason: 'stolen', keys: ['invoice:7'], fencingToken: tokens[0] },
       message: expect.stringContaining('invoice:<id>'),
     });
   });

@@ -103,7 +103,7 @@ function valueOf(
     throw present(new LockWorkExhaustedError({ keys, attempts, lastError, lock: lockName }));
   }
   if (outcome === 'superseded') {
-    lock?.assertHeld();
+    lock?.signal.throwIfAborted();
     const { fencingToken } = lock ?? {};
     throw present(new LockLostError({ keys, reason: 'stolen', fencingToken, lock: lockName }));
   }
