@@ -53,19 +53,22 @@ local function renew(i)
     local life = ttl + keep + math.max(0, math.ceil((math.max(fence, mine) - now) / 1000))
     -- The write that Redis does not refuse when memory is full comes first: after it, Redis refuses none.
     redis.pcall('PEXPIRE', fence_key, text(fence_life(fence_key, token, life)))
-    local ends = end_of(main, holders, token)
+    local is_sooner
     if holder == token then
+      is_sooner = ttl - redis.call('PTTL', main) < 0
       redis.call('PEXPIRE', main, ttl)
       -- Turns were taken under the lease, or the fence was lost.
       if mine > fence and not damaged then redis.pcall('SET', fence_key, text(mine), 'PX', text(life)) end
     else
+      local ends = end_of(main, holders, token)
       -- Holders of one phase have one fencing token; a holder of several keys may have a larger one.
       add_holder(main, holders, token, ttl, math.min(phase_of(main, holders, mode) or mine, mine))
+      is_sooner = end_of(main, holders, token) < ends
       -- No other script may run on this key while they hold it: a dead process in line must not keep the others from joining.
       if redis.pcall('EXISTS', queue) == 1 then pcall(grant_next, main, queue, holders, '', line == '') end
     end
     -- The callers in line wait for an end that has changed.
-    if end_of(main, holders, token) < ends then notify_next(main, queue, holders, nil, 0, line == '', {}) end
+    if is_sooner then notify_next(main, queue, holders, nil, 0, line == '', {}) end
   elseif answer[1] > -2 and sure_until - now >= 1000 and not damaged
     and ((may_join and expected_fence == fence)
       or (max_ttl and fence <= mine and (not holder or is_ours(holder)) and has_forgotten())) then
