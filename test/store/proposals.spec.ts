@@ -42,3 +42,12 @@ it('proposals follow the clocks that plain grants report: all servers accept the
   expect(await raisedFor('second')).toBe(0);
   expect(await raisedFor('third')).toBe(0);
 });
+
+it('a lock whose fencing token no majority takes is not granted, and the outcome says why', async () => {
+  quorum.nodes[0]!.answerTo(raiseFenceScript.sha, () => new Error('OOM command not allowed'));
+  const outcome = await quorum.during(quorum.store.acquire(request('key')), 5 * TRIP_MS);
+  expect(outcome).toMatchObject({
+    status: 'unavailable',
+    nodes: [{ node: 'a:6379', kind: 'error', message: expect.stringContaining('OOM') }],
+  });
+});

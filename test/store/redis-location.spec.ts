@@ -1,9 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
-import { Cluster } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 import { LockConfigurationError, LockService } from 'nestjs-holdfast';
 import { inspect } from 'node:util';
 import { systemRuntime } from '../../lib/time/runtime.js';
-import { redisSource } from '../../lib/store/redis/client/redis-location.js';
+import { addressOf } from '../../lib/store/redis/client/ioredis/ioredis-options.js';
+import { ioredisClusterAt } from '../../lib/store/redis/client/ioredis/redis-source.js';
+import {
+  isClusterClient,
+  redisSource,
+  type RedisLocation,
+} from '../../lib/store/redis/client/redis-location.js';
 
 function failureOf(action: () => unknown): Error {
   try {
@@ -52,5 +58,52 @@ describe('a database that is no number', () => {
     const error = failureOf(() => new LockService({ redis }));
     expect(error).toBeInstanceOf(LockConfigurationError);
     expect(error.message).toContain(`names the database ${shown}`);
+  });
+});
+
+describe('a location', () => {
+  it.each<[string, boolean, RedisLocation]>([
+    ['a client of a Cluster', true, new Cluster([{ host: 'h' }], { lazyConnect: true })],
+    ['a client of one server', false, new Redis({ lazyConnect: true })],
+    ['a URL', false, 'redis://h'],
+    ['options', false, { host: 'h' }],
+  ])(
+    'is of a Cluster where it is a client of one, and otherwise is not: %s, %j',
+    (_, isCluster, location) => {
+      expect(isClusterClient(location)).toBe(isCluster);
+    },
+  );
+
+  it.each<[string, Parameters<typeof addressOf>[0]]>([
+    ['localhost:6379', {}],
+    ['h:7000', { host: 'h', port: 7000 }],
+    ['/run/redis.sock', { path: '/run/redis.sock', host: 'h' }],
+    [
+      'sentinel group (a:26379, b:6379)',
+      { name: 'group', sentinels: [{ host: 'a', port: 26_379 }, { host: 'b' }] },
+    ],
+    ['sentinel  (localhost:26379)', { sentinels: [{ port: 26_379 }] }],
+    ['h:6379', { host: 'h', sentinels: [] }],
+  ])('is named %j', (name, options) => {
+    expect(addressOf(options)).toBe(name);
+  });
+});
+
+describe('a Cluster at some URLs', () => {
+  it('has the user, the password and TLS of the first for all of its nodes', () => {
+    const { options } = ioredisClusterAt(['rediss://user:secret@h:7000', 'redis://i:7001']);
+    const { username, password, tls } = options.redisOptions ?? {};
+    expect({ username, password }).toEqual({ username: 'user', password: 'secret' });
+    expect(tls).toBeTruthy();
+    expect(ioredisClusterAt(['redis://h:7000']).options.redisOptions).toStrictEqual({});
+  });
+
+  it('keeps host names where there is TLS, whose certificates name them, and resolves them elsewhere', () => {
+    const resolve = ioredisClusterAt(['rediss://h:7000']).options.dnsLookup;
+    const found: unknown[] = [];
+    resolve?.('redis.example', (...answer) => found.push(answer));
+    expect(found).toEqual([[null, 'redis.example']]);
+    const usual = new Cluster([{ host: 'h' }], { lazyConnect: true }).options.dnsLookup;
+    expect(ioredisClusterAt(['redis://h:7000']).options.dnsLookup).toBe(usual);
   });
 });
