@@ -66,13 +66,13 @@ describe('the keys of a command', () => {
     ['are text, also where a number was given', ['del', 1, 2], ['1', '2']],
     ['are none where it has no arguments', ['get'], []],
     [
-      'stand behind STREAMS, not behind what ends like it',
-      ['xreadgroup', 'group', 'my-streams', 'c', 'streams', 'a', '>'],
+      'stand behind STREAMS, not behind what ends or begins like it',
+      ['xread', 'my-streams', 'streams-2', 'streams', 'a', '>'],
       ['a'],
     ],
     [
-      'stand behind STREAMS, not behind what begins like it',
-      ['xreadgroup', 'group', 'streams-2', 'c', 'streams', 'a', '>'],
+      'stand behind STREAMS, not behind a group of that name',
+      ['xreadgroup', 'group', 'streams', 'c', 'streams', 'a', '>'],
       ['a'],
     ],
     [

@@ -42,7 +42,9 @@ const PLACES: readonly (readonly [(args: readonly Part[]) => readonly Part[], st
   [counted(0), 'zunion zinter zdiff zintercard sintercard lmpop zmpop'],
   [counted(1), 'eval evalsha eval_ro evalsha_ro fcall fcall_ro blmpop bzmpop'],
   [(args) => [...first(args), ...counted(1)(args)], 'zunionstore zinterstore zdiffstore'],
-  [ofStreams, 'xread xreadgroup'],
+  [ofStreams, 'xread'],
+  // Behind GROUP and two names, which may be any.
+  [(args) => ofStreams(args.slice(3)), 'xreadgroup'],
   [andStored, 'sort georadius georadiusbymember'],
   [
     none,

@@ -53,11 +53,6 @@ export class GlideConnection {
     return this.#state;
   }
 
-  /** How many replies have come over the present connection. */
-  get replies(): number {
-    return this.#session?.replies ?? 0;
-  }
-
   connect(): void {
     if (this.#state !== 'idle') return;
     this.#state = 'connecting';
