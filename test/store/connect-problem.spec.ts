@@ -1,5 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { connectProblem, type ConnectError } from '../../lib/store/redis/client/connect-problem.js';
+import {
+  connectProblem,
+  tlsHint,
+  type ConnectError,
+} from '../../lib/store/redis/client/connect-problem.js';
 
 const problemOf = (message: string, more: Partial<ConnectError> = {}): string =>
   connectProblem(Object.assign(new Error(message), more));
@@ -22,5 +26,36 @@ describe('what went wrong with a connection', () => {
     ],
   ])('is %s', (_, message, more, expected) => {
     expect(problemOf(message, more)).toBe(expected);
+  });
+});
+
+describe('a hint at TLS', () => {
+  it.each<[string, string, Parameters<typeof tlsHint>]>([
+    ['none where the server is away', '', [true, 'connect ECONNREFUSED']],
+    [
+      'that the port has none, where it speaks otherwise',
+      'but not TLS',
+      [true, 'wrong version number'],
+    ],
+    [
+      'that the port has none, where it does not begin with it',
+      'but not TLS',
+      [true, 'no answer', true],
+    ],
+    [
+      'that the port may have it, where it ends plain connections',
+      'write rediss://',
+      [false, 'read ECONNRESET'],
+    ],
+    [
+      'none where a certificate is at fault',
+      '',
+      [true, 'wrong version number of the certificate', true],
+    ],
+    ['none where a plain connection is refused', '', [false, 'connect ECONNREFUSED']],
+  ])('is %s', (_, expected, given) => {
+    const hint = tlsHint(...given);
+    if (expected === '') expect(hint).toBe('');
+    else expect(hint).toContain(expected);
   });
 });

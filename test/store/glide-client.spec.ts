@@ -1,16 +1,20 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import { LockConfigurationError } from 'nestjs-holdfast';
+import { GlideServer } from '../../lib/store/redis/client/glide/glide-server.js';
 import { GlideSession } from '../../lib/store/redis/client/glide/glide-session.js';
 import type {
   GlideClient,
   GlideConfiguration,
   OwnGlideClient,
+  Route,
 } from '../../lib/store/redis/client/glide/glide-shape.js';
 import { GlideCluster } from '../../lib/store/redis/client/glide/glide-cluster.js';
 import { GlideSingle, type GlideMaker } from '../../lib/store/redis/client/glide/glide-single.js';
 import { GlideSubscriber } from '../../lib/store/redis/client/glide/glide-subscriber.js';
-import { redisSource } from '../../lib/store/redis/client/redis-location.js';
-import { isReply } from '../../lib/store/redis/client/reply-errors.js';
+import { isLocatedClient, redisSource } from '../../lib/store/redis/client/redis-location.js';
+import { CLOSED, isReply } from '../../lib/store/redis/client/reply-errors.js';
 import { deferred } from '../support/eventually.js';
 import { settled, VirtualRuntime } from '../support/virtual-runtime.js';
 
@@ -26,20 +30,33 @@ const SILENCE = new Promise<never>(() => undefined);
 const broken = (): Error => Object.assign(new Error('gone'), { name: 'ConnectionError' });
 const refusal = (): Error => new Error('NOPERM: this user has no permissions');
 
+const HALVES = [
+  [0, 8_191, ['a', 7_000]],
+  [8_192, 16_383, ['b', 7_001]],
+];
+
 /** A client of GLIDE that answers with what the test says. */
 class FakeGlide implements OwnGlideClient {
   readonly asked: string[][] = [];
+  readonly routes: (Route | undefined)[] = [];
   readonly passwords: string[] = [];
-  isClosed = false;
-  answer: (args: string[]) => unknown = () => 'OK';
+  closes = 0;
+  /** Of a Cluster. */
+  slots: unknown = HALVES;
+  answer: (args: string[]) => unknown = ([name]) => (name === 'cluster' ? this.slots : 'OK');
 
-  async customCommand(args: string[]): Promise<unknown> {
+  get isClosed(): boolean {
+    return this.closes > 0;
+  }
+
+  async customCommand(args: string[], { route }: { route?: Route } = {}): Promise<unknown> {
     this.asked.push(args);
+    this.routes.push(route);
     return this.answer(args);
   }
 
   close(): void {
-    this.isClosed = true;
+    this.closes += 1;
   }
 
   async subscribe(): Promise<void> {
@@ -60,20 +77,15 @@ function making(...clients: readonly (FakeGlide | Promise<FakeGlide>)[]) {
     made += 1;
     return left.shift() ?? SILENCE;
   };
-  const maker: GlideMaker = { create, createSubscriber: create, events: NO_EVENTS, runtime };
-  return { maker, runtime, made: () => made };
+  const errors: string[] = [];
+  const events = { ...NO_EVENTS, onError: (message: string) => errors.push(message) };
+  const maker: GlideMaker = { create, createSubscriber: create, events, runtime };
+  return { maker, runtime, errors, made: () => made };
 }
 
-const HALVES = [
-  [0, 8_191, ['a', 7_000]],
-  [8_192, 16_383, ['b', 7_001]],
-];
-
-async function clusterOf(...clients: readonly FakeGlide[]) {
-  for (const client of clients) client.answer = ([name]) => (name === 'cluster' ? HALVES : 'OK');
-  const { maker, made } = making(...clients);
-  const cluster = new GlideCluster({ ...maker, mend: async () => undefined });
-  return { cluster, made };
+function clusterOf(client: FakeGlide, mend: () => Promise<void> = async () => undefined) {
+  const { maker, errors } = making(client);
+  return { cluster: new GlideCluster({ ...maker, mend }), errors };
 }
 
 describe('a session of GLIDE', () => {
@@ -97,12 +109,116 @@ describe('a session of GLIDE', () => {
     expect(session.isWaiting).toBe(false);
     expect(session.isBusy).toBe(true);
   });
+
+  it.each<[string, Error, string, object]>([
+    [
+      'a refusal',
+      refusal(),
+      'NOPERM this user has no permissions',
+      { refused: 1, broken: 0, replies: 1 },
+    ],
+    [
+      'a refusal without a text',
+      new Error('An error was signalled by the server: - BusyLoadingError'),
+      'LOADING',
+      { refused: 1, broken: 0, replies: 1 },
+    ],
+    ['a broken connection', broken(), CLOSED, { refused: 0, broken: 1, replies: 0 }],
+    [
+      'a closed client',
+      Object.assign(new Error('closed'), { name: 'ClosingError' }),
+      CLOSED,
+      { refused: 0, broken: 1, replies: 0 },
+    ],
+    ['any other error', new Error('timed out'), 'timed out', { refused: 0, broken: 0, replies: 0 }],
+  ])('tells %s from other failures', async (_, error, message, expected) => {
+    const client = new FakeGlide();
+    let [refused, gone] = [0, 0];
+    const session = new GlideSession(client, {
+      onRefused: () => (refused += 1),
+      onBroken: () => (gone += 1),
+    });
+    client.answer = () => Promise.reject(error);
+    const failure: unknown = await session.send(['get', 'a']).catch((e: unknown) => e);
+    await settled();
+    expect((failure as Error).message).toBe(message);
+    expect({ refused, broken: gone, replies: session.replies }).toEqual(expected);
+  });
+
+  it('that ends fails what it has not sent, and sends nothing after that', async () => {
+    const client = new FakeGlide();
+    const reply = deferred<string>();
+    client.answer = () => reply.promise;
+    const session = new GlideSession(client, { onRefused: ignore, onBroken: ignore });
+    const sent = Array.from({ length: 100 }, () => session.send(['get', 'a']));
+    const outcomes = Promise.allSettled(sent);
+    const before = client.asked.length;
+    session.end();
+    session.end();
+    await expect(session.send(['get', 'b'])).rejects.toThrow(CLOSED);
+    reply.resolve('value');
+    const fulfilled = (await outcomes).filter(({ status }) => status === 'fulfilled');
+    expect(before).toBeLessThan(100);
+    expect(fulfilled).toHaveLength(before);
+    expect(client.asked).toHaveLength(before);
+    expect(client.closes).toBe(1);
+  });
 });
 
 describe('a client of one server, with GLIDE,', () => {
   it('finds the keys of a command', () => {
     const client = new GlideSingle(making().maker);
     expect(client.keysIn(['mset', 'a', 1, 'b', 2])).toEqual(['a', 'b']);
+  });
+
+  it('has no masters of slots, and no sharded channels', () => {
+    const client = new GlideSingle(making().maker);
+    expect(client.masters()).toStrictEqual([]);
+    expect(client.hasShardedChannels).toBe(false);
+  });
+
+  it('connects once, however often it is to', async () => {
+    const { maker, made } = making(new FakeGlide(), new FakeGlide());
+    const client = new GlideSingle(maker);
+    client.connect();
+    client.connect();
+    await settled();
+    expect(made()).toBe(1);
+    client.disconnect();
+  });
+
+  it('leaves a replica, which refuses to write, and stays where it is refused otherwise', async () => {
+    const [first, second] = [new FakeGlide(), new FakeGlide()];
+    const { maker, runtime } = making(first, second);
+    const client = new GlideSingle(maker);
+    client.connect();
+    await settled();
+    first.answer = () => Promise.reject(refusal());
+    await expect(client.command('get', 'a')).rejects.toThrow('NOPERM');
+    expect([client.state, first.isClosed]).toEqual(['ready', false]);
+    first.answer = () =>
+      Promise.reject(new Error('An error was signalled by the server: - ReadOnly: a replica'));
+    await expect(client.command('set', 'a', 1)).rejects.toThrow('READONLY a replica');
+    await settled();
+    expect([client.state, first.isClosed]).toEqual(['connecting', true]);
+    await runtime.advance(1_000);
+    expect(client.state).toBe('ready');
+    client.disconnect();
+  });
+
+  it('pings while it is not used, and is replaced where that shows that the connection broke', async () => {
+    const [first, second] = [new FakeGlide(), new FakeGlide()];
+    const { maker, runtime } = making(first, second);
+    const client = new GlideSingle(maker);
+    client.connect();
+    await runtime.advance(10_000);
+    expect(first.asked.length).toBeGreaterThan(3);
+    expect(new Set(first.asked.flat())).toEqual(new Set(['ping']));
+    first.answer = () => Promise.reject(broken());
+    await runtime.advance(3_000);
+    expect([client.state, first.isClosed, second.isClosed]).toEqual(['ready', true, false]);
+    client.disconnect();
+    expect(runtime.timers).toBe(0);
   });
 
   it('connects again when it is to', async () => {
@@ -147,8 +263,9 @@ describe('a client of one server, with GLIDE,', () => {
 
 describe('a client of a Cluster, with GLIDE,', () => {
   it('knows no masters before it is ready, and then those of all slots', async () => {
-    const { cluster } = await clusterOf(new FakeGlide());
+    const { cluster } = clusterOf(new FakeGlide());
     expect(cluster.masters()).toStrictEqual([]);
+    expect(cluster.ownerOf(0)).toBeUndefined();
     cluster.connect();
     await settled();
     expect(cluster.masters().map(({ address }) => address)).toEqual(['a:7000', 'b:7001']);
@@ -160,13 +277,137 @@ describe('a client of a Cluster, with GLIDE,', () => {
 
   it('replaces all connections to end that of one master', async () => {
     const client = new FakeGlide();
-    const { cluster } = await clusterOf(client);
+    const { cluster } = clusterOf(client);
     cluster.connect();
     await settled();
     cluster.masters()[0]?.disconnect();
     expect(client.isClosed).toBe(true);
     expect(cluster.state).toBe('connecting');
     cluster.disconnect();
+  });
+
+  it('knows no master of a slot without one, nor of those of a node without a name', async () => {
+    const client = new FakeGlide();
+    client.slots = [
+      [1, 8_191, ['a', 7_000]],
+      [8_192, 16_383, ['', 7_001]],
+    ];
+    const { cluster } = clusterOf(client);
+    cluster.connect();
+    await settled();
+    expect([0, 1, 8_192].map((slot) => cluster.ownerOf(slot))).toEqual([
+      undefined,
+      'a:7000',
+      undefined,
+    ]);
+    expect(cluster.masters().map(({ address }) => address)).toEqual(['a:7000']);
+    cluster.disconnect();
+  });
+
+  it('asks again where slots are, once at a time', async () => {
+    const client = new FakeGlide();
+    const { cluster } = clusterOf(client);
+    cluster.connect();
+    await settled();
+    for (const host of ['c', 'd']) {
+      client.slots = [[0, 16_383, [host, 7_002]]];
+      client.asked.length = 0;
+      cluster.refreshSlots();
+      cluster.refreshSlots();
+      await settled();
+      expect(client.asked).toEqual([['cluster', 'slots']]);
+      expect(cluster.ownerOf(42)).toBe(`${host}:7002`);
+    }
+    cluster.disconnect();
+  });
+
+  it('sends a command to the master of its first key, and one without keys to any master', async () => {
+    const client = new FakeGlide();
+    const { cluster } = clusterOf(client);
+    cluster.connect();
+    await settled();
+    client.routes.length = 0;
+    await cluster.command('mget', 'a', 'b');
+    await cluster.masters()[1]?.command('ping');
+    expect(client.routes).toEqual([
+      { type: 'primarySlotKey', key: 'a' },
+      { type: 'routeByAddress', host: 'b', port: 7_001 },
+    ]);
+    client.routes.length = 0;
+    await Promise.all(Array.from({ length: 30 }, () => cluster.command('ping')));
+    const ids = client.routes.map((route) => {
+      const { type, id } = route as { type: string; id: number };
+      expect(type).toBe('primarySlotId');
+      expect(Number.isInteger(id) && id >= 0 && id < 16_384).toBe(true);
+      return id;
+    });
+    expect(new Set(ids.map((id) => cluster.ownerOf(id)))).toEqual(new Set(['a:7000', 'b:7001']));
+    cluster.disconnect();
+  });
+
+  it('says why it cannot be used', async () => {
+    const client = new FakeGlide();
+    client.answer = () => Promise.reject(refusal());
+    const { cluster, errors } = clusterOf(client);
+    cluster.connect();
+    await settled();
+    expect(errors).toEqual(['NOPERM this user has no permissions']);
+    expect([cluster.state, client.isClosed]).toEqual(['connecting', true]);
+    cluster.disconnect();
+  });
+
+  it('says each time what keeps it from logging in again', async () => {
+    const client = new FakeGlide();
+    const { cluster, errors } = clusterOf(client, () => Promise.reject(new Error('no token')));
+    cluster.connect();
+    await settled();
+    client.answer = () => Promise.reject(broken());
+    for (const expected of [['no token'], ['no token', 'no token']]) {
+      await expect(cluster.command('get', 'a')).rejects.toThrow(CLOSED);
+      await settled();
+      expect(errors).toEqual(expected);
+    }
+    expect(client.isClosed).toBe(false);
+    cluster.disconnect();
+  });
+});
+
+describe('a server, with GLIDE,', () => {
+  /** Answers each connection as Redis does, with another client of GLIDE behind it. */
+  async function serverOf(client: FakeGlide) {
+    const server = createServer((socket) => {
+      socket.on('error', ignore);
+      socket.once('data', () => socket.end('+PONG\r\n'));
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const at = { host: '127.0.0.1', port: (server.address() as AddressInfo).port };
+    const opener = new GlideServer(async () => client, new VirtualRuntime());
+    return {
+      open: () =>
+        opener.open({ addresses: [at, at] }).then(
+          () => undefined,
+          (error: unknown) => error as Error,
+        ),
+      close: async () => {
+        server.close();
+        await once(server, 'close');
+      },
+    };
+  }
+
+  it('is not one of several addresses that leads to a replica, or to where no server is', async () => {
+    const client = new FakeGlide();
+    const { open, close } = await serverOf(client);
+    expect(await open()).toBeUndefined();
+    expect(client.isClosed).toBe(false);
+    client.answer = ([name]) => (name === 'info' ? 'role:slave' : 'OK');
+    expect((await open())?.message).toBe('the server is a replica');
+    expect(client.closes).toBe(2);
+    await close();
+    const failure = await open();
+    expect(failure?.message).toContain('ECONNREFUSED');
+    expect(failure?.cause).toMatchObject({ code: 'ECONNREFUSED' });
   });
 });
 
@@ -231,7 +472,6 @@ class ApplicationClient extends FakeGlide {
   constructor(config: Partial<GlideConfiguration> = {}) {
     super();
     this.config = { addresses: [{ host: 'h', port: 7_000 }], ...config };
-    this.answer = ([name]) => (name === 'cluster' ? HALVES : 'OK');
   }
 
   static async createClient(config: GlideConfiguration): Promise<OwnGlideClient> {
@@ -252,6 +492,12 @@ describe('the configuration of a client of GLIDE', () => {
   it.each([0, 3])('may name the database %j', (databaseId) => {
     const { name, database } = sourceOf(new ApplicationClient({ databaseId }));
     expect([name, database]).toEqual(['h:7000', databaseId]);
+  });
+
+  it('names all addresses', () => {
+    const addresses = [{ host: 'h', port: 7_000 }, { host: 'i' }] as const;
+    expect(sourceOf(new ApplicationClient({ addresses })).name).toBe('h:7000, i:6379');
+    expect(sourceOf(new ClusterClient({ addresses })).name).toBe('cluster h:7000, i:6379');
   });
 
   it.each([-1, 1.5, NaN])('may not name the database %j', (databaseId) => {
@@ -284,4 +530,21 @@ describe('the configuration of a client of GLIDE', () => {
       client.disconnect();
     },
   );
+});
+
+describe('an object is a client of GLIDE', () => {
+  class Shaped {
+    static readonly createClient = ignore;
+    readonly customCommand = ignore;
+    readonly close = ignore;
+  }
+
+  it.each<[string, object, boolean]>([
+    ['where it has its shape', new Shaped(), true],
+    ['but not without commands', Object.assign(new Shaped(), { customCommand: undefined }), false],
+    ['but not where it cannot be closed', Object.assign(new Shaped(), { close: undefined }), false],
+    ['but not where its class makes no others', { customCommand: ignore, close: ignore }, false],
+  ])('%s', (_, value, isClient) => {
+    expect(isLocatedClient(value)).toBe(isClient);
+  });
 });

@@ -9,6 +9,7 @@ import { NodeRedisCluster } from '../../lib/store/redis/client/node-redis/node-r
 import { NodeRedisLogin } from '../../lib/store/redis/client/node-redis/node-redis-login.js';
 import type {
   NodeClient,
+  NodeCredentialsProvider,
   NodeRedisClient,
 } from '../../lib/store/redis/client/node-redis/node-redis-shape.js';
 import { NodeRedisSingle } from '../../lib/store/redis/client/node-redis/node-redis-single.js';
@@ -88,14 +89,95 @@ describe('a connection with node-redis', () => {
     node.disconnect();
     expect(node.arrived).toBe(0);
   });
+
+  it('to a node of a Cluster begins with the first command, and is used at once when it stands', async () => {
+    const client = new FakeNode();
+    const node = new ClusterNode('h:7000', opening(client), ignore);
+    expect(node.isConnected).toBe(false);
+    const replies = ['a', 'b'].map((key) => node.command('get', key));
+    expect(node.isConnected).toBe(true);
+    expect(await Promise.all(replies)).toEqual(['OK', 'OK']);
+    client.asked.length = 0;
+    const reply = node.command('get', 'c');
+    expect(client.asked).toEqual([['get', 'c']]);
+    await reply;
+    node.disconnect();
+    expect([node.isConnected, client.isOpen]).toEqual([false, false]);
+  });
 });
 
-it('a client of one server, with node-redis, finds the keys of a command', () => {
-  const client = new NodeRedisSingle({
-    ...{ open: opening(new FakeNode()), events: NO_EVENTS },
-    ...{ runtime: new VirtualRuntime(), usesTls: false },
+describe('a client of one server, with node-redis,', () => {
+  function singleOf(open: Opener) {
+    const runtime = new VirtualRuntime();
+    const errors: string[] = [];
+    let closes = 0;
+    const client = new NodeRedisSingle({
+      ...{ open, runtime, usesTls: false },
+      events: {
+        ...NO_EVENTS,
+        onError: (message) => errors.push(message),
+        onClose: () => (closes += 1),
+      },
+    });
+    return { client, runtime, errors, closes: () => closes };
+  }
+
+  it('finds the keys of a command', () => {
+    const { client } = singleOf(opening(new FakeNode()));
+    expect(client.keysIn(['mset', 'a', 1, 'b', 2])).toEqual(['a', 'b']);
   });
-  expect(client.keysIn(['mset', 'a', 1, 'b', 2])).toEqual(['a', 'b']);
+
+  it('has no masters of slots', () => {
+    expect(singleOf(opening(new FakeNode())).client.masters()).toStrictEqual([]);
+  });
+
+  it('may be ended before it has connected', () => {
+    const { client } = singleOf(opening(new FakeNode()));
+    client.disconnect();
+    expect(client.state).toBe('ended');
+  });
+
+  it('says why it could not connect', async () => {
+    const { client, errors, closes } = singleOf(() =>
+      Promise.reject(new Error('connect ECONNREFUSED')),
+    );
+    client.connect();
+    await connected();
+    expect(errors).toEqual(['connect ECONNREFUSED']);
+    expect([client.state, closes()]).toEqual(['connecting', 1]);
+    client.disconnect();
+  });
+
+  it('says nothing of what ended a connection that stood, and connects again', async () => {
+    const [first, second] = [new FakeNode(), new FakeNode()];
+    const left = [first, second];
+    const { client, runtime, errors, closes } = singleOf((socket) =>
+      opening(left.shift()!)(socket),
+    );
+    client.connect();
+    await connected();
+    expect(client.state).toBe('ready');
+    first.emit('error', new Error('Socket closed unexpectedly'));
+    expect([client.state, closes()]).toEqual(['connecting', 1]);
+    await runtime.advance(1_000);
+    await connected();
+    expect(client.state).toBe('ready');
+    expect(errors).toEqual([]);
+    client.disconnect();
+    expect(second.isOpen).toBe(false);
+  });
+
+  it('says nothing of a connection that it left before the server replied', async () => {
+    const node = new FakeNode();
+    const { client, errors, closes } = singleOf(() => Promise.resolve(asClient(node)));
+    client.connect();
+    await connected();
+    node.emit('connect');
+    client.reconnect();
+    expect([client.state, closes(), node.isOpen]).toEqual(['connecting', 1, false]);
+    expect(errors).toEqual([]);
+    client.disconnect();
+  });
 });
 
 describe('a client of a Cluster, with node-redis,', () => {
@@ -148,6 +230,63 @@ describe('a client of a Cluster, with node-redis,', () => {
   });
 });
 
+describe('a login, with node-redis,', () => {
+  const stated = { username: 'stated', password: 'of-client' };
+
+  it('is with what "credentials" return, which is secret then', async () => {
+    const given = { username: 'given', password: 'token', sentinelPassword: 'other' };
+    const login = new NodeRedisLogin(new VirtualRuntime(), () => given);
+    const { credentialsProvider, ...rest } = login.optionsFor(stated);
+    expect(rest).toEqual({ username: undefined, password: undefined });
+    expect(await credentialsProvider?.credentials?.()).toEqual({
+      ...{ username: 'given', password: 'token' },
+    });
+    expect(login.secrets).toEqual(['of-client', 'token']);
+  });
+
+  it('fails where "credentials" return nothing in time', async () => {
+    const runtime = new VirtualRuntime();
+    const login = new NodeRedisLogin(runtime, () => new Promise(ignore));
+    const asked = login.optionsFor(stated).credentialsProvider?.credentials?.();
+    const failed = expect(asked).rejects.toThrow(
+      'option "credentials": returned nothing within 10000 ms',
+    );
+    await runtime.advance(10_000);
+    await failed;
+    expect(runtime.timers).toBe(0);
+  });
+
+  const token = async (): Promise<object> => ({ username: 'provided', password: 'token' });
+
+  it.each<[string, NodeCredentialsProvider | undefined]>([
+    ['there is none', undefined],
+    ['it is of another type', { type: 'streaming-credentials-provider', credentials: token }],
+    ['it has no function', { type: 'async-credentials-provider' }],
+  ])('leaves the provider of the client as it is where %s', (_, credentialsProvider) => {
+    const login = new NodeRedisLogin(new VirtualRuntime(), undefined);
+    const options = login.optionsFor({ ...stated, credentialsProvider });
+    expect(options).toEqual({ ...stated, credentialsProvider });
+    expect(options.credentialsProvider).toBe(credentialsProvider);
+  });
+
+  it('asks a provider of the client, and knows its secret', async () => {
+    const login = new NodeRedisLogin(new VirtualRuntime(), undefined);
+    const own = {
+      type: 'async-credentials-provider',
+      user: 'provided',
+      async credentials() {
+        return { username: this.user, password: 'token' };
+      },
+    };
+    const { credentialsProvider } = login.optionsFor({ ...stated, credentialsProvider: own });
+    expect(login.secrets).toEqual(['of-client']);
+    expect(await credentialsProvider?.credentials?.()).toEqual({
+      ...{ username: 'provided', password: 'token' },
+    });
+    expect(login.secrets).toEqual(['of-client', 'token']);
+  });
+});
+
 describe('a login at sentinels, with node-redis,', () => {
   const stated = { username: 'stated', password: 'of-sentinels' };
 
@@ -165,48 +304,141 @@ describe('a login at sentinels, with node-redis,', () => {
   });
 });
 
-it('a group behind Sentinel that cannot be asked says what went wrong first', async () => {
-  class SentinelClient extends EventEmitter {
-    readonly isOpen = false;
-    readonly sendCommand = ignore;
+/** What an application hands over: it keeps its options, and others are made like it. */
+class ApplicationClient extends EventEmitter {
+  readonly isOpen = false;
+  readonly sendCommand = ignore;
+  readonly options: Readonly<Record<string, unknown>>;
+
+  constructor(options: object) {
+    super();
+    this.options = { ...options };
+  }
+
+  duplicate(overrides: object = {}): object {
+    const Kind = this.constructor as typeof ApplicationClient;
+    return new Kind({ ...this.options, ...overrides });
+  }
+
+  async connect(): Promise<void> {
+    // It needs no connection.
+  }
+
+  async destroy(): Promise<void> {
+    // It has no connection.
+  }
+}
+
+function sourceOf(client: ApplicationClient) {
+  const errors: string[] = [];
+  const source = redisSource(client as unknown as NodeRedisClient, new VirtualRuntime());
+  const connection = source.connect({ ...NO_EVENTS, onError: (message) => errors.push(message) });
+  return { name: source.name, connection, errors };
+}
+
+describe('a group behind Sentinel, with node-redis,', () => {
+  class SentinelClient extends ApplicationClient {
     readonly getMasterNode = ignore;
-    readonly _execute = ignore;
-    readonly options: object;
 
-    constructor(options: object) {
-      super();
-      this.options = options;
-    }
-
-    duplicate(overrides: object = {}): object {
-      const Kind = this.constructor as typeof SentinelClient;
-      return new Kind({ ...this.options, ...overrides });
-    }
-
-    async connect(): Promise<void> {
-      this.emit('error', new Error('connect ECONNREFUSED'));
-      this.emit('error', new Error('it was closed'));
-      return Promise.reject(new Error('no sentinel could be asked'));
-    }
-
-    async destroy(): Promise<void> {
-      // It has no connection.
+    async _execute(_isReadonly: boolean, _callback: (client: object) => unknown): Promise<unknown> {
+      throw new Error('no sentinel could be asked');
     }
   }
-  const client = new SentinelClient({
-    name: 'group',
-    sentinelRootNodes: [{ host: 'a', port: 26_379 }],
+  const group = { name: 'group', sentinelRootNodes: [{ host: 'a', port: 26_379 }] };
+
+  it('that cannot be asked says what went wrong first', async () => {
+    class Away extends SentinelClient {
+      override async connect(): Promise<void> {
+        this.emit('error', new Error('connect ECONNREFUSED'));
+        this.emit('error', new Error('it was closed'));
+        return Promise.reject(new Error('no sentinel could be asked'));
+      }
+    }
+    const { name, connection, errors } = sourceOf(new Away(group));
+    expect(name).toBe('sentinel group (a:26379)');
+    connection.connect();
+    await connected();
+    expect(errors).toEqual(['connect ECONNREFUSED']);
+    connection.disconnect();
   });
-  const runtime = new VirtualRuntime();
-  const source = redisSource(client as unknown as NodeRedisClient, runtime);
-  expect(source.name).toBe('sentinel group (a:26379)');
-  const errors: string[] = [];
-  const connection = source.connect({
-    ...NO_EVENTS,
-    onError: (message) => errors.push(message),
+
+  it('has its master connected to as the options of its nodes say', async () => {
+    const guides: SentinelClient[] = [];
+    const toMaster: object[] = [];
+    const node = new FakeNode();
+    const master = {
+      options: { socket: { host: 'm', port: 7_000 } },
+      duplicate: (options: object) => {
+        toMaster.push(options);
+        return Object.assign(node, { connect: async () => node.emit('ready') });
+      },
+    };
+    class Reachable extends SentinelClient {
+      override async connect(): Promise<void> {
+        guides.push(this);
+      }
+
+      override async _execute(_: boolean, callback: (client: object) => unknown) {
+        return callback(master);
+      }
+    }
+    const nodeClientOptions = {
+      ...{ username: 'user', password: 'secret', database: 3 },
+      socket: { connectTimeout: 700, host: 'elsewhere' },
+    };
+    const { connection, errors } = sourceOf(new Reachable({ ...group, nodeClientOptions }));
+    connection.connect();
+    await connected();
+    expect(errors).toEqual([]);
+    const login = { username: 'user', password: 'secret', database: undefined };
+    const asked = guides[0]?.options.nodeClientOptions as { socket: { signal: AbortSignal } };
+    expect(asked).toMatchObject({
+      ...login,
+      socket: { connectTimeout: 700, reconnectStrategy: false },
+    });
+    expect(toMaster).toEqual([
+      expect.objectContaining({
+        ...{ ...login, disableOfflineQueue: true },
+        socket: expect.objectContaining({ connectTimeout: 700, host: 'm', port: 7_000 }),
+      }),
+    ]);
+    expect(asked.socket.signal.aborted).toBe(false);
+    connection.disconnect();
+    expect(asked.socket.signal.aborted).toBe(true);
   });
-  connection.connect();
-  await connected();
-  expect(errors).toEqual(['connect ECONNREFUSED']);
-  connection.disconnect();
+});
+
+describe('a node of a Cluster that is named by a URL, with node-redis,', () => {
+  interface Asked {
+    readonly node: object;
+    readonly defaults: unknown;
+  }
+
+  class ClusterClient extends ApplicationClient {
+    static readonly asked: Asked[] = [];
+
+    async nodeClient(node: { address: string; client?: NodeClient }): Promise<void> {
+      ClusterClient.asked.push({ node: { ...node }, defaults: this.options.defaults });
+      node.client = asClient(new FakeNode());
+    }
+  }
+
+  it.each([
+    [
+      'its URL',
+      'rediss://us%65r:s%3Acret@root:7000',
+      { username: 'user', password: 's:cret', socket: { tls: true } },
+    ],
+    ['all nodes', 'redis://root:7000', { username: 'common', password: 'of-all' }],
+  ])('is logged in at with what %s says', async (_, url, login) => {
+    ClusterClient.asked.length = 0;
+    const defaults = { username: 'common', password: 'of-all' };
+    const { connection } = sourceOf(new ClusterClient({ rootNodes: [{ url }], defaults }));
+    connection.connect();
+    await connected();
+    expect(ClusterClient.asked).toMatchObject([
+      { node: { host: 'root', port: 7_000 }, defaults: { ...login, url: undefined } },
+    ]);
+    connection.disconnect();
+  });
 });
