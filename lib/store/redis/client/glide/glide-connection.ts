@@ -10,7 +10,7 @@ import type { OwnGlideClient, Route } from './glide-shape.js';
 /** A server that is connected replies sooner, nearly always. Then another client is created, to see whether it can be reached. */
 const LOOK_MS = 250;
 
-/** How often an unused connection is pinged: GLIDE does not tell that it broke. */
+/** A connection that is not used is pinged after once or twice this time: GLIDE does not tell that it broke. */
 const PING_MS = 1_000;
 
 /** Makes a client that is connected, or none where it was aborted before it began to connect. */
