@@ -23,6 +23,9 @@ import { LONGEST_MS, settingsFrom, waitFrom, type Settings } from './settings.js
 /** As node-redlock has it: the error is also in `error`. */
 export type RedlockAbortSignal = AbortSignal & { error?: Error };
 
+/** By how much sooner than its time a lock may end: timers come up in slots. In ms. */
+const EARLY_MS = 5;
+
 /** What a lock was asked for with. */
 interface Asked {
   readonly resources: readonly string[];
@@ -198,7 +201,8 @@ export class Redlock extends EventEmitter {
   #lockOf(held: Lock, { resources, duration, settings }: Asked): RedlockLock {
     const { driftFactor } = settingsFrom(settings, this.settings);
     const longestMs = duration - (Math.round(driftFactor * duration) + 2);
-    const expiration = Math.floor(Date.now() + Math.min(held.remainingMs, longestMs));
+    const remainingMs = Math.min(held.remainingMs - EARLY_MS, longestMs);
+    const expiration = Math.floor(Date.now() + remainingMs);
     const attempts = statsOf(this.clients, undefined);
     return RedlockLock.of(this, held, { resources: [...resources], attempts, expiration });
   }
