@@ -144,7 +144,8 @@ function specsFor(folders) {
 }
 
 const isOwn = (spec, { file }) => isIn(homesOf(folderOf(file)), spec);
-const isUnseen = (spec, { file }) => spec.startsWith(`test/${IN_PROCESSES[file]}`);
+const isUnseen = (spec, { file }) =>
+  file in IN_PROCESSES && spec.startsWith(`test/${IN_PROCESSES[file]}`);
 
 const homesOf = (folder) =>
   [`${folder}/`, ...(ALSO_TESTED_IN[folder] ?? [])].map((home) => `test/${home}`);

@@ -83,9 +83,25 @@ function making(...clients: readonly (FakeGlide | Promise<FakeGlide>)[]) {
   return { maker, runtime, errors, made: () => made };
 }
 
+/** A client of one server that is connected. */
+async function connected(...clients: readonly (FakeGlide | Promise<FakeGlide>)[]) {
+  const { maker, runtime, made } = making(...clients);
+  const client = new GlideSingle(maker);
+  client.connect();
+  await settled();
+  return { client, runtime, made };
+}
+
 function clusterOf(client: FakeGlide, mend: () => Promise<void> = async () => undefined) {
   const { maker, errors } = making(client);
   return { cluster: new GlideCluster({ ...maker, mend }), errors };
+}
+
+async function connectedCluster(...of: Parameters<typeof clusterOf>) {
+  const made = clusterOf(...of);
+  made.cluster.connect();
+  await settled();
+  return made;
 }
 
 describe('a session of GLIDE', () => {
@@ -178,9 +194,7 @@ describe('a client of one server, with GLIDE,', () => {
   });
 
   it('connects once, however often it is to', async () => {
-    const { maker, made } = making(new FakeGlide(), new FakeGlide());
-    const client = new GlideSingle(maker);
-    client.connect();
+    const { client, made } = await connected(new FakeGlide(), new FakeGlide());
     client.connect();
     await settled();
     expect(made()).toBe(1);
@@ -189,10 +203,7 @@ describe('a client of one server, with GLIDE,', () => {
 
   it('leaves a replica, which refuses to write, and stays where it is refused otherwise', async () => {
     const [first, second] = [new FakeGlide(), new FakeGlide()];
-    const { maker, runtime } = making(first, second);
-    const client = new GlideSingle(maker);
-    client.connect();
-    await settled();
+    const { client, runtime } = await connected(first, second);
     first.answer = () => Promise.reject(refusal());
     await expect(client.command('get', 'a')).rejects.toThrow('NOPERM');
     expect([client.state, first.isClosed]).toEqual(['ready', false]);
@@ -208,9 +219,7 @@ describe('a client of one server, with GLIDE,', () => {
 
   it('pings while it is not used, and is replaced where that shows that the connection broke', async () => {
     const [first, second] = [new FakeGlide(), new FakeGlide()];
-    const { maker, runtime } = making(first, second);
-    const client = new GlideSingle(maker);
-    client.connect();
+    const { client, runtime } = await connected(first, second);
     await runtime.advance(10_000);
     expect(first.asked.length).toBeGreaterThan(3);
     expect(new Set(first.asked.flat())).toEqual(new Set(['ping']));
@@ -223,10 +232,7 @@ describe('a client of one server, with GLIDE,', () => {
 
   it('connects again when it is to', async () => {
     const [first, second] = [new FakeGlide(), new FakeGlide()];
-    const { maker, runtime } = making(first, second);
-    const client = new GlideSingle(maker);
-    client.connect();
-    await settled();
+    const { client, runtime } = await connected(first, second);
     client.reconnect();
     expect(first.isClosed).toBe(true);
     expect(client.state).toBe('connecting');
@@ -239,10 +245,7 @@ describe('a client of one server, with GLIDE,', () => {
   it('looks again and again at a server that owes a reply', async () => {
     const [client, other] = [new FakeGlide(), new FakeGlide()];
     const looking = deferred<FakeGlide>();
-    const { maker, runtime, made } = making(client, looking.promise);
-    const single = new GlideSingle(maker);
-    single.connect();
-    await settled();
+    const { client: single, runtime, made } = await connected(client, looking.promise);
     const late = deferred<string>();
     client.answer = ([name]) => (name === 'get' ? late.promise : SILENCE);
     const got = single.command('get', 'a');
@@ -277,9 +280,7 @@ describe('a client of a Cluster, with GLIDE,', () => {
 
   it('replaces all connections to end that of one master', async () => {
     const client = new FakeGlide();
-    const { cluster } = clusterOf(client);
-    cluster.connect();
-    await settled();
+    const { cluster } = await connectedCluster(client);
     cluster.masters()[0]?.disconnect();
     expect(client.isClosed).toBe(true);
     expect(cluster.state).toBe('connecting');
@@ -292,9 +293,7 @@ describe('a client of a Cluster, with GLIDE,', () => {
       [1, 8_191, ['a', 7_000]],
       [8_192, 16_383, ['', 7_001]],
     ];
-    const { cluster } = clusterOf(client);
-    cluster.connect();
-    await settled();
+    const { cluster } = await connectedCluster(client);
     expect([0, 1, 8_192].map((slot) => cluster.ownerOf(slot))).toEqual([
       undefined,
       'a:7000',
@@ -306,9 +305,7 @@ describe('a client of a Cluster, with GLIDE,', () => {
 
   it('asks again where slots are, once at a time', async () => {
     const client = new FakeGlide();
-    const { cluster } = clusterOf(client);
-    cluster.connect();
-    await settled();
+    const { cluster } = await connectedCluster(client);
     for (const host of ['c', 'd']) {
       client.slots = [[0, 16_383, [host, 7_002]]];
       client.asked.length = 0;
@@ -323,9 +320,7 @@ describe('a client of a Cluster, with GLIDE,', () => {
 
   it('sends a command to the master of its first key, and one without keys to any master', async () => {
     const client = new FakeGlide();
-    const { cluster } = clusterOf(client);
-    cluster.connect();
-    await settled();
+    const { cluster } = await connectedCluster(client);
     client.routes.length = 0;
     await cluster.command('mget', 'a', 'b');
     await cluster.masters()[1]?.command('ping');
@@ -348,9 +343,7 @@ describe('a client of a Cluster, with GLIDE,', () => {
   it('says why it cannot be used', async () => {
     const client = new FakeGlide();
     client.answer = () => Promise.reject(refusal());
-    const { cluster, errors } = clusterOf(client);
-    cluster.connect();
-    await settled();
+    const { cluster, errors } = await connectedCluster(client);
     expect(errors).toEqual(['NOPERM this user has no permissions']);
     expect([cluster.state, client.isClosed]).toEqual(['connecting', true]);
     cluster.disconnect();
@@ -358,9 +351,8 @@ describe('a client of a Cluster, with GLIDE,', () => {
 
   it('says each time what keeps it from logging in again', async () => {
     const client = new FakeGlide();
-    const { cluster, errors } = clusterOf(client, () => Promise.reject(new Error('no token')));
-    cluster.connect();
-    await settled();
+    const noToken = (): Promise<never> => Promise.reject(new Error('no token'));
+    const { cluster, errors } = await connectedCluster(client, noToken);
     client.answer = () => Promise.reject(broken());
     for (const expected of [['no token'], ['no token', 'no token']]) {
       await expect(cluster.command('get', 'a')).rejects.toThrow(CLOSED);

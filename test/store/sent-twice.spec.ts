@@ -48,7 +48,7 @@ const transferred = async (mode: HoldMode): Promise<() => Promise<unknown>> => {
   return () => store.transfer({ ...lease, to: detachedToken('digest', mode), lastToken });
 };
 
-/** Of these, Redis 7.2 and later count for WAIT only what its own connection wrote, and that may be a new one. */
+/** After a lost reply, the connection is often a new one. Of that one, WAIT counts the writes only, on Redis 8 and Valkey 9. */
 const REQUESTS: readonly [string, () => Promise<() => Promise<unknown>>][] = [
   [
     'acquire',

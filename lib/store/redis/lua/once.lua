@@ -55,7 +55,7 @@ if what == 'begin' then
 end
 
 local is_ours = state == 'running' and whose == owner or not state and holds
-local is_again = not is_ours and whose == owner and ended == what
+local is_again = whose == owner and ended == what
 if not is_ours and not is_again then return { 0 } end
 -- A request that is sent twice writes twice, too: otherwise WAIT counts nothing.
 redis.call('PEXPIRE', once, life)
