@@ -498,6 +498,27 @@ describe('the configuration of a client of GLIDE', () => {
     expect(given).toThrow(`names the database ${String(databaseId)} of h:7000`);
   });
 
+  it('may not name another database than 0 of a Cluster', () => {
+    const given = (): unknown => sourceOf(new ClusterClient({ databaseId: 3 }));
+    expect(given).toThrow(LockConfigurationError);
+    expect(given).toThrow(/database 3 of the cluster h:7000.* by "keyPrefix"/);
+  });
+
+  it('does not decide how a Cluster names our connections, and how long a request may take', async () => {
+    ClusterClient.made.length = 0;
+    const configuration = { clientName: 'app', requestTimeout: 60_000 };
+    const client = sourceOf(new ClusterClient(configuration)).connect(NO_EVENTS);
+    client.connect();
+    const events = { onMessage: ignore, onError: ignore, onMoved: ignore, onEnd: ignore };
+    await settled();
+    const subscriber = client.openSubscriber(events);
+    await subscriber.connect();
+    const own = { clientName: 'holdfast', requestTimeout: 1_000 };
+    expect(ClusterClient.made.map(({ config }) => config)).toMatchObject([own, own]);
+    subscriber.disconnect();
+    client.disconnect();
+  });
+
   it.each([
     ['is said again', { username: 'user', password: 'secret' }, ['secret']],
     ['is not said where there is none', { username: 'user' }, []],

@@ -15,7 +15,8 @@ import type {
 import { NodeRedisSingle } from '../../lib/store/redis/client/node-redis/node-redis-single.js';
 import { NodeRedisSubscriber } from '../../lib/store/redis/client/node-redis/node-redis-subscriber.js';
 import type { ClientEvents } from '../../lib/store/redis/client/redis-client.js';
-import { redisSource } from '../../lib/store/redis/client/redis-location.js';
+import { isLocatedClient, redisSource } from '../../lib/store/redis/client/redis-location.js';
+import { CLOSED } from '../../lib/store/redis/client/reply-errors.js';
 import { settled, VirtualRuntime } from '../support/virtual-runtime.js';
 
 const ignore = (): void => undefined;
@@ -68,10 +69,72 @@ describe('a connection with node-redis', () => {
     expect(client.isOpen).toBe(false);
   });
 
+  it('that ends before a reply says so, and what the client said as the cause', async () => {
+    const client = new FakeNode();
+    const connection = new NodeConnection(opening(client), { onReady: ignore, onEnd: ignore });
+    await connected();
+    const cause = new Error('Disconnects client');
+    client.answer = () => {
+      connection.end();
+      throw cause;
+    };
+    const failed: unknown = await connection.send(['get', 'a']).catch((e: unknown) => e);
+    expect(failed).toMatchObject({ message: CLOSED });
+    expect((failed as Error).cause).toBe(cause);
+  });
+
+  function listener(open: Opener) {
+    const happened: string[] = [];
+    const subscriber = new NodeRedisSubscriber(open, {
+      ...{ onMessage: ignore, onError: ignore },
+      onMoved: () => happened.push('moved'),
+      onEnd: () => happened.push('end'),
+    });
+    return { subscriber, happened };
+  }
+
+  it('that only listens is ready between its beginning and its end', async () => {
+    const { subscriber, happened } = listener(opening(new FakeNode()));
+    expect(subscriber.isReady).toBe(false);
+    await subscriber.connect();
+    expect(subscriber.isReady).toBe(true);
+    subscriber.disconnect();
+    expect(subscriber.isReady).toBe(false);
+    expect(happened).toEqual(['end']);
+  });
+
+  it('that only listens may be ended before it begins', () => {
+    const { subscriber } = listener(opening(new FakeNode()));
+    expect(() => {
+      subscriber.disconnect();
+    }).not.toThrow();
+  });
+
+  it('that only listens says why it could not connect', async () => {
+    const { subscriber } = listener(() => Promise.reject(new Error('connect ECONNREFUSED')));
+    await expect(subscriber.connect()).rejects.toThrow('connect ECONNREFUSED');
+    const ended = listener(opening(new FakeNode()));
+    const connecting = ended.subscriber.connect();
+    ended.subscriber.disconnect();
+    await expect(connecting).rejects.toThrow(CLOSED);
+    expect(ended.happened).toEqual(['end']);
+  });
+
+  it.each(['sharded-channel-moved', 'server-sunsubscribe'])(
+    'that only listens says that a channel has moved, with each version of node-redis: %s',
+    async (event) => {
+      const client = new FakeNode();
+      const { subscriber, happened } = listener(opening(client));
+      await subscriber.connect();
+      client.emit(event);
+      expect(happened).toEqual(['moved']);
+      subscriber.disconnect();
+    },
+  );
+
   it('that only listens pings the server', async () => {
     const client = new FakeNode();
-    const events = { onMessage: ignore, onError: ignore, onMoved: ignore, onEnd: ignore };
-    const subscriber = new NodeRedisSubscriber(opening(client), events);
+    const { subscriber } = listener(opening(client));
     await subscriber.connect();
     client.asked.length = 0;
     await subscriber.ping();
@@ -80,12 +143,16 @@ describe('a connection with node-redis', () => {
     await expect(subscriber.ping()).rejects.toThrow('the connection closed');
   });
 
-  it('to a node of a Cluster counts the replies that have arrived', async () => {
-    const node = new ClusterNode('h:7000', opening(new FakeNode()), ignore);
+  it('to a node of a Cluster counts the replies that have arrived, also those that are errors', async () => {
+    const client = new FakeNode();
+    const node = new ClusterNode('h:7000', opening(client), ignore);
     expect(node.arrived).toBe(0);
     await node.command('get', 'a');
     await node.command('get', 'b');
     expect(node.arrived).toBe(2);
+    client.answer = () => Promise.reject(new Error('NOPERM'));
+    await expect(node.command('get', 'c')).rejects.toThrow('NOPERM');
+    expect(node.arrived).toBe(3);
     node.disconnect();
     expect(node.arrived).toBe(0);
   });
@@ -440,5 +507,21 @@ describe('a node of a Cluster that is named by a URL, with node-redis,', () => {
       { node: { host: 'root', port: 7_000 }, defaults: { ...login, url: undefined } },
     ]);
     connection.disconnect();
+  });
+});
+
+describe('an object is a client of node-redis', () => {
+  const shaped = {
+    ...{ duplicate: ignore, connect: ignore, sendCommand: ignore, destroy: ignore },
+    isOpen: false,
+  };
+
+  it.each<[string, object, boolean]>([
+    ['where it has its shape', shaped, true],
+    ['but not where it does not say whether it is open', { ...shaped, isOpen: undefined }, false],
+    ['but not where it makes no others', { ...shaped, duplicate: undefined }, false],
+    ['but not without commands', { ...shaped, sendCommand: undefined }, false],
+  ])('%s', (_, value, isClient) => {
+    expect(isLocatedClient(value)).toBe(isClient);
   });
 });

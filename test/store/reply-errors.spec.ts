@@ -1,7 +1,12 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis, ReplyError } from 'ioredis';
 import { redisSource } from '../../lib/store/redis/client/redis-location.js';
-import { isBroken, isPassing, isReply } from '../../lib/store/redis/client/reply-errors.js';
+import {
+  isBroken,
+  isPassing,
+  isReply,
+  withForeignKeys,
+} from '../../lib/store/redis/client/reply-errors.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
 
 beforeAll(() => {
@@ -30,5 +35,28 @@ describe('errors of ioredis whose classes a minifier has renamed', () => {
   it('of another copy of ioredis keep their name', () => {
     const error = Object.assign(new Error('WRONGTYPE'), { name: 'ReplyError' });
     expect(isReply(error)).toBe(true);
+  });
+});
+
+describe('the error of a script at a key that other software has written', () => {
+  const keys = (count: number): string[] => Array.from({ length: count }, (_, at) => `k${at}`);
+  const TEN = '"k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7", "k8", "k9"';
+
+  it.each([
+    [1, '"k0"'],
+    [10, TEN],
+    [11, `${TEN} and 1 more`],
+    [25, `${TEN} and 15 more`],
+  ])('names ten of %d keys at most', (count, named) => {
+    expect(withForeignKeys('WRONGTYPE of a key', keys(count))).toBe(
+      `one of the keys ${named} holds what Holdfast did not write: delete it (WRONGTYPE of a key)`,
+    );
+  });
+
+  it.each([
+    ['of another kind', 'OOM command not allowed', keys(1)],
+    ['without keys', 'WRONGTYPE of a key', []],
+  ])('is left as it is where it is one %s', (_, message, given) => {
+    expect(withForeignKeys(message, given)).toBe(message);
   });
 });
