@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import {
   Catch,
   Controller,
@@ -8,6 +9,7 @@ import {
   NotFoundException,
   Param,
   Post,
+  Res,
   UseFilters,
   UseGuards,
   type ArgumentsHost,
@@ -131,6 +133,18 @@ class CatchRefusals implements ExceptionFilter<LockNotAcquiredError> {
   }
 }
 
+/** Of Express, or of Fastify. */
+const rawOf = (response: ServerResponse | { readonly raw: ServerResponse }): ServerResponse =>
+  'raw' in response ? response.raw : response;
+
+@Catch(LockNotAcquiredError)
+class EndBegun implements ExceptionFilter<LockNotAcquiredError> {
+  catch(error: LockNotAcquiredError, host: ArgumentsHost): void {
+    setRetryAfter(error, host);
+    rawOf(host.switchToHttp().getResponse()).end('refused');
+  }
+}
+
 @Controller()
 class Handlers {
   constructor(private readonly orders: Orders) {}
@@ -169,6 +183,13 @@ class Handlers {
   @Get('filtered')
   @UseFilters(CatchAll)
   filtered(): never {
+    throw ERRORS.held();
+  }
+
+  @Get('begun')
+  @UseFilters(EndBegun)
+  begun(@Res() response: ServerResponse): never {
+    rawOf(response).write('begun, then ');
     throw ERRORS.held();
   }
 
@@ -295,6 +316,13 @@ describe.each(ADAPTERS)('a lock error, on %s', (adapter) => {
       expect(warnings.join()).toMatch(LOGGED.get(name) ?? /^$/);
     },
   );
+
+  it('leaves the head of a response that has begun', async () => {
+    const { url } = await start();
+    const answer = await fetch(`${url}/begun`);
+    expect(answer.headers.get('retry-after')).toBeNull();
+    expect(await answer.text()).toBe('begun, then refused');
+  });
 
   it.each(['/guarded', '/piped/1', '/middleware'])(
     'answers the same wherever it comes from (%s)',

@@ -47,6 +47,12 @@ class OrdersController {
     await Promise.resolve(order);
   }
 
+  @EventPattern([{ order: 'sent' }, { order: 'returned' }])
+  @WithLock('order:<order.id>')
+  async onMoved(@Payload() order: { id: number }): Promise<void> {
+    await Promise.resolve(order);
+  }
+
   @EventPattern({ order: 'lost' })
   @WithLock('lost:<order.id>')
   async onLost(@Payload() order: { id: number }): Promise<void> {
@@ -99,6 +105,14 @@ describe('the log of an event', () => {
     await lock.release();
   });
 
+  it('names all patterns of a handler', async () => {
+    const lock = await app.get(LockService).acquire('order:7');
+    expect(await lineOf({ order: 'returned' })).toContain(
+      '.onMoved did not handle an event {"order":"sent"}, {"order":"returned"}, and is not',
+    );
+    await lock.release();
+  });
+
   it('names one that meets an outage', async () => {
     app.get(TestLocks).fail();
     expect(await lineOf({ order: 'paid' })).toMatch(
@@ -112,7 +126,7 @@ describe('the log of an event', () => {
     expect(await lineOf({ order: 'lost' })).toMatch(/^Lock "lost:7" was lost/);
     // What comes later on the same connection is logged later.
     const lock = await app.get(LockService).acquire('order:7');
-    expect(await lineOf({ order: 'paid' })).toContain('did not handle');
+    expect(await lineOf({ order: 'paid' })).toContain('did not handle an event {"order":"paid"}');
     await lock.release();
     expect(lines).toHaveLength(2);
   });

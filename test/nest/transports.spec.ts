@@ -507,10 +507,14 @@ describe('in the execution context of', () => {
     const replaced = new Promise((resolve) => {
       lock.signal.addEventListener('abort', resolve);
     });
+    const taken = jest.fn();
+    const stop = locks.on('acquired', taken);
     const call = expect(lastValueFrom(answer)).rejects.toThrow('The client went away');
     await replaced;
     response.emit('close');
     await call;
+    stop();
+    expect(taken).not.toHaveBeenCalled();
     expect(handle).not.toHaveBeenCalled();
     await lock.release().catch(() => undefined);
   });

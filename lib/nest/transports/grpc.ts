@@ -53,7 +53,7 @@ function statusOf(error: LockError, host: ArgumentsHost): object {
 export const grpcTransport: Transport = {
   ...rpcTransport,
 
-  failureOf: (error, host) => rpcException(error, statusOf(error, host)),
+  failureOf: (error, context) => rpcException(error, statusOf(error, context)),
 
   respond: (error, host) => throwError(() => statusOf(error, host)),
 

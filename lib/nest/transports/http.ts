@@ -62,9 +62,9 @@ export const httpTransport: Transport = {
     if (raw.headersSent && !raw.writableEnded) cutOff(raw);
   },
 
-  failureOf: (error, host: ArgumentsHost | ExecutionContext) => {
+  failureOf: (error, context) => {
     // Nest sends the message as an event.
-    if (isSse(host)) error.addressClient();
+    if (isSse(context)) error.addressClient();
     return error;
   },
 

@@ -1,4 +1,4 @@
-import { Logger, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
+import { Logger, type ExecutionContext } from '@nestjs/common';
 import { throwError } from 'rxjs';
 import { LockLostError, type LockError } from '../../errors.js';
 import { rpcException } from './faults.js';
@@ -9,16 +9,15 @@ const [HANDLER_TYPE, EVENT, PATTERN] = ['microservices:handler_type', 2, 'micros
 
 const logger = new Logger('Holdfast');
 
-/** The sender of an event gets no answer, and Nest 11 logs nothing. The handler is not known if a guard threw the error. */
-function reportEvent(error: LockError, host: ArgumentsHost | ExecutionContext): void {
-  // A loss is logged as such, and its work ran.
-  if (!('getHandler' in host) || error instanceof LockLostError) return;
-  const handler = host.getHandler();
+/** The sender of an event gets no answer, and Nest 11 logs nothing. */
+function reportEvent(error: LockError, context: ExecutionContext): void {
+  if (error instanceof LockLostError) return; // is logged as such, and its work ran
+  const handler = context.getHandler();
   if (Reflect.getMetadata(HANDLER_TYPE, handler) !== EVENT) return;
   const patterns = [Reflect.getMetadata(PATTERN, handler) as unknown].flat();
   const pattern = patterns.map((each) => JSON.stringify(each)).join(', ');
   logger.warn(
-    `${host.getClass().name}.${handler.name} did not handle an event ${pattern}, and is not given it again unless the broker does so: ` +
+    `${context.getClass().name}.${handler.name} did not handle an event ${pattern}, and is not given it again unless the broker does so: ` +
       error.detail,
   );
 }
@@ -29,8 +28,8 @@ export const rpcTransport: Transport = {
 
   requestValues: (context) => ({ body: context.switchToRpc().getData<unknown>() }),
 
-  failureOf: (error, host) => {
-    reportEvent(error, host);
+  failureOf: (error, context) => {
+    reportEvent(error, context);
     return rpcException(error, error.reply);
   },
 

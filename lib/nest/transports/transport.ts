@@ -32,7 +32,7 @@ export interface Transport {
   announce(error: LockError, host: ArgumentsHost): void;
 
   /** What a call fails with inside its interceptors, for the filters to answer. */
-  failureOf(error: LockError, host: ArgumentsHost): LockError | Promise<Error>;
+  failureOf(error: LockError, context: ExecutionContext): LockError | Promise<Error>;
 
   /**
    * Answers an error for which the application has no filter: as Nest would.

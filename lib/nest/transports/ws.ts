@@ -74,15 +74,15 @@ export const wsTransport: Transport = {
     };
   },
 
-  failureOf: async (error, host) => {
+  failureOf: async (error, context) => {
     // For `LockErrorFilter`, or the log: no client would receive a WsException.
-    if ((await unreached(host)) !== undefined) return error;
-    const answer = answerTo(error, host);
+    if ((await unreached(context)) !== undefined) return error;
+    const answer = answerTo(error, context);
     const exception = await convert(error, answer, async () => (await websockets()).WsException);
     // When a filter asks what to answer: until then an interceptor may try again, or have another answer.
     return Object.assign(exception, {
       getError: () => {
-        acknowledge(answer, host);
+        acknowledge(answer, context);
         return answer;
       },
     });
