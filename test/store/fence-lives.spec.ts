@@ -204,6 +204,18 @@ describe('a fence that is raised for several servers', () => {
     expect(await raiseFence(9)).toBe(1);
   });
 
+  it('is not written if it is as high: that of a standing lease is only looked at', async () => {
+    await hold(8);
+    const lifeMs = await redis.pttl(fence);
+    await redis.config('SET', 'maxmemory', '1');
+    try {
+      expect(await raiseFence(8)).toBe(1);
+    } finally {
+      await redis.config('SET', 'maxmemory', '0');
+    }
+    expect(await redis.pttl(fence)).toBeGreaterThan(lifeMs - SOON_MS);
+  });
+
   it('is named in the error if it is damaged', async () => {
     await hold();
     await redis.set(fence, 'damaged');

@@ -81,9 +81,17 @@ const release = (
     encoded(releaseScript, { names: [A], token: owner, lineMode, wakes, member: '' }),
   );
 
-const extend = (owner: string, fencingToken: number, ttlMs: number): Promise<unknown> => {
+const extend = (
+  owner: string,
+  fencingToken: number,
+  ttlMs: number,
+  lineMode: LineMode = 'standalone',
+): Promise<unknown> => {
   const renewal = { token: owner, ttlMs, fencingToken, sureUntilUs: 0, expectedFence: undefined };
-  return scripts.run(extendScript, encoded(extendScript, { names: [A], renewals: [renewal] }));
+  return scripts.run(
+    extendScript,
+    encoded(extendScript, { names: [A], renewals: [renewal], lineMode }),
+  );
 };
 
 const transfer = (owner: string, to: string, lineMode: LineMode = 'standalone'): Promise<unknown> =>
@@ -176,6 +184,19 @@ describe('a release over several masters', () => {
       expect(await lineAt(A)).toEqual([waiter]);
       await redis.flushall();
     }
+  });
+});
+
+describe('a renewal over several masters', () => {
+  it.each([
+    [TTL_MS, []],
+    [1_000, ['line 0 lock:a']],
+  ])('tells those in line if the lock ends sooner: after %d ms', async (ttlMs, messages) => {
+    const owner = token();
+    const [, , fencingToken = 0] = (await acquire(owner)) as number[];
+    await standAt(A, ...manyDead(), 'line 0 ear');
+    await extend(owner, fencingToken, ttlMs, 'quorum');
+    expect(await heardSoFar()).toEqual(messages);
   });
 });
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import type { Granted, LockStore } from '../../lib/store/lock-store.js';
+import type { Granted, LockStore, WriteRequest } from '../../lib/store/lock-store.js';
 import { detachedToken, newOwnerToken, type HoldMode } from '../../lib/store/owner-token.js';
 import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
 import { raiseFenceScript } from '../../lib/store/redis/scripts/raise-fence.js';
@@ -88,16 +88,26 @@ const REQUESTS: readonly [string, () => Promise<() => Promise<unknown>>][] = [
     },
   ],
   [
-    'raise of a fence',
+    'raise of a fence on a Cluster',
     async () => {
       const { token, fencingToken } = await held();
       const call = encoded(raiseFenceScript, {
         ...{ names: [keyNames('lock:')('key')], token, fencingToken: fencingToken + 5 },
-        ...{ ttlMs: 30_000, fenceKeepMs: 600_000, lineMode: 'standalone' },
+        ...{ ttlMs: 30_000, fenceKeepMs: 600_000, lineMode: 'cluster' },
       });
       return () => scripts.run(raiseFenceScript, call);
     },
   ],
+  [
+    'commands under a lock',
+    async () => {
+      const lease = await held();
+      const commands: WriteRequest['commands'] = [['SADD', 'set', 'member']];
+      return async () => (await store.write({ ...lease, commands })).status;
+    },
+  ],
+  ['a limit', () => Promise.resolve(() => store.setLimit('key', 2))],
+  ['no limit', () => Promise.resolve(() => store.setLimit('key', undefined))],
 ];
 
 describe('a request that comes again writes again, so that replicas can confirm it:', () => {

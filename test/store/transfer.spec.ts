@@ -161,6 +161,21 @@ describe.each<[string, () => Promise<Transferring>]>([
     expect(Math.max(...calls)).toBeLessThanOrEqual(2_000);
     await store.leave(request('key'), LINE);
   });
+
+  it('are not notified of a renewal', async () => {
+    const store = await openOne();
+    const calls: number[] = [];
+    await store.listen((key, call) => {
+      if (key === 'key' && call !== undefined) calls.push(call.inMs);
+    });
+    const lease = request('key', { ...(await granted(store)), ttlMs: 60_000 });
+    expect((await store.acquire(request('key', { line: LINE }))).status).toBe('held');
+    expect(await store.extend([lease])).toEqual([{ status: 'extended' }]);
+    expect(await store.extend([{ ...lease, ttlMs: 1_000 }])).toEqual([{ status: 'extended' }]);
+    await eventually(() => calls.length > 0);
+    expect(calls).toHaveLength(1);
+    await store.leave(request('key'), LINE);
+  });
 });
 
 describe('a lease in Redis that goes on under another token', () => {

@@ -171,9 +171,12 @@ class MemoryKey {
     return limits.find((limit) => limit !== undefined && limit !== own);
   }
 
-  put(token: string, lifeMs: number): void {
+  /** Returns whether the token held it for longer before. */
+  put(token: string, lifeMs: number): boolean {
     if (!this.isHeld) this.#mode = holdModeOf(token);
+    const before = this.#holds.get(token);
     this.#holds.set(token, { lifeMs, since: this.#clock.now() });
+    return before !== undefined && lifeMs < this.#left(before);
   }
 
   /** Ends one hold, if there is one. */

@@ -121,8 +121,7 @@ export class MemoryLockStore implements LockStore {
       const key = this.#keys.of(name);
       if (!key.isHeldBy(token)) continue;
       key.rename(token, to);
-      key.put(to, ttlMs);
-      this.#warn(name);
+      if (key.put(to, ttlMs)) this.#warn(name);
     }
     return Promise.resolve({ status: 'transferred' });
   }
@@ -162,10 +161,7 @@ export class MemoryLockStore implements LockStore {
   #extend({ keys, token, ttlMs }: LeaseRequest): ExtendOutcome {
     const lost = keys.map((key) => this.#keys.of(key)).find((key) => !key.isHeldBy(token));
     if (lost !== undefined) return { status: 'lost', reason: lost.lossOf(token) };
-    for (const key of keys) {
-      this.#keys.of(key).put(token, ttlMs);
-      this.#warn(key);
-    }
+    for (const key of keys) if (this.#keys.of(key).put(token, ttlMs)) this.#warn(key);
     return { status: 'extended' };
   }
 

@@ -19,7 +19,7 @@ for i = 1, #KEYS, 4 do
   if holds(main, holders, token) then
     local stored, damaged = fence_at(KEYS[i + 1])
     if damaged then return damaged end
-    if stored <= fence then
+    if stored < fence then
       redis.call('SET', KEYS[i + 1], ARGV[2], 'PX', text(fence_life(KEYS[i + 1], token, life)))
     end
     if ARGV[5] == 'cluster' then
