@@ -59,7 +59,7 @@ const MORE_SPECS = [
   ...specs('store', 'lua redis-scripts once-scripts plain transfer kept-limits older-data'),
   ...specs('store', 'holders line proposals semaphore quorum sharded-line declared-keys'),
   ...specs('store', 'standing-leases split-votes withdrawal admin-rights clean-up doubts'),
-  ...specs('store', 'quarantine-script fence-lives line-scripts restart-guard'),
+  ...specs('store', 'quarantine-script fence-lives line-scripts restart-guard sent-twice'),
 ];
 
 const SLOW_SPECS = [

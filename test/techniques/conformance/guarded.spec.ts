@@ -97,6 +97,15 @@ describe.each(Object.entries(places))('guarded writes on %s', (_, open) => {
     expect(await place.client.get(data)).toBe('100');
   });
 
+  it('leave the lock its end', async () => {
+    const locks = await serviceOf(place.options);
+    const { key, data } = names();
+    await using lock = await locks.acquire(key, { autoExtend: false });
+    const leftMs = await place.client.pttl(`lock:${key}`);
+    await lock.guarded([['set', data, 90]]);
+    expect(await place.client.pttl(`lock:${key}`)).toBeLessThanOrEqual(leftMs);
+  });
+
   it('are run in sections, by those who hold a key together, and after an attach', async () => {
     const [one, other] = [await serviceOf(place.options), await serviceOf(place.options)];
     const { key, data } = names();
