@@ -39,7 +39,7 @@ import {
   WithLock,
 } from 'nestjs-holdfast';
 import { LockTestingModule, TestLocks } from 'nestjs-holdfast/testing';
-import { defer, lastValueFrom, Observable, of, tap, throwError } from 'rxjs';
+import { defer, lastValueFrom, NEVER, Observable, of, tap, throwError } from 'rxjs';
 import { LockErrorInterceptor } from '../../lib/nest/handlers/lock-error.interceptor.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
@@ -370,6 +370,14 @@ class Calls {
     return id;
   }
 
+  @WithLock('endless', { returns: 'observable' })
+  endless(): Observable<never> {
+    return defer(() => {
+      asked.push('endless');
+      return NEVER;
+    });
+  }
+
   @WithLock('<_id>', { onLocked: 'skip', returns: 'observable' })
   skippingStream(_id: string): Observable<string> {
     return of('ran');
@@ -528,6 +536,23 @@ describe('in the execution context of', () => {
     await lock.release();
     expect(await lastValueFrom(answer)).toBe('ran');
   });
+
+  it.each(['rpc', 'ws', 'telegraf'])(
+    '%s, an Observable without an end gives its lock back when its subscriber leaves',
+    async (type) => {
+      const app = await started;
+      const locks = app.get(LockService);
+      const handler = Calls.prototype.endless;
+      const execution = contextOf({ type, args: [{}, {}], handler });
+      const next = { handle: () => defer(() => app.get(Calls).endless()) };
+      const released = new Promise((resolve) => locks.on('released', resolve));
+      asked.length = 0;
+      const answer = app.get(LockInterceptor).intercept(execution, next).subscribe();
+      await eventually(() => asked.includes('endless'));
+      answer.unsubscribe();
+      await released;
+    },
+  );
 
   it('an event, a skipped call answers nothing', async () => {
     const locks = (await started).get(LockService);

@@ -12,7 +12,7 @@ import { transferScript } from '../../lib/store/redis/scripts/transfer.js';
 
 const CLOCK_US = 1_700_000_000_000_000;
 
-type AnyVerb = Pick<Verb<never, unknown & object>, 'decode'>;
+type AnyVerb = Pick<Verb<never, object>, 'decode'>;
 
 /** Of a request for one key. */
 const decode = (verb: unknown, reply: unknown, shortfall?: Unavailable): unknown =>
