@@ -148,9 +148,8 @@ class MemoryKey {
     };
   }
 
-  /** Whether others hold it so that this token may not. */
+  /** Whether others hold it so that this token, which does not, may not. */
   isInTheWay(token: string): boolean {
-    if (this.isHeldBy(token)) return false;
     const mode = holdModeOf(token);
     if (this.isHeld && !isAlike(mode, this.#mode)) return true;
     const own = limitIn(mode);
@@ -201,8 +200,7 @@ class MemoryKey {
 
   /** How a token that does not hold it lost it. */
   lossOf(token: string): 'stolen' | 'released-elsewhere' {
-    const isOpen = this.#mode === holdModeOf(token) && this.#mode !== 'exclusive';
-    return !this.isHeld || isOpen ? 'released-elsewhere' : 'stolen';
+    return !this.isHeld || isAlike(holdModeOf(token), this.#mode) ? 'released-elsewhere' : 'stolen';
   }
 
   /** How long it is held yet, as this token sees it: until all are done, or, where it may join them, until the first is. */

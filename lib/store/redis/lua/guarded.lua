@@ -33,6 +33,6 @@ while ARGV[at] do
 end
 -- Sent twice, the commands may have nothing more to write, and WAIT would count nothing. After them, because after a write Redis refuses
 -- none when memory is full.
-local left_ms = redis.pcall('PTTL', KEYS[1])
-if type(left_ms) == 'number' and left_ms > 0 then redis.pcall('PEXPIRE', KEYS[1], left_ms) end
+local left_ms = redis.call('PTTL', KEYS[1])
+if left_ms > 0 then redis.call('PEXPIRE', KEYS[1], left_ms) end
 return { 1, replies }
