@@ -206,6 +206,21 @@ describe('a lock of a driver', () => {
     expect(lost).toEqual(['released-elsewhere', 'store-unavailable']);
   });
 
+  it('says at its release that it was lost before', async () => {
+    const { locks, leases } = twoServices({ autoExtend: false });
+    const lock = await locks.acquire(['a', 'b']);
+    leases.delete('lock:b');
+    expect(await lock.release()).toBe(false);
+    expect([...leases.keys()]).toEqual([]);
+  });
+
+  it('is refused with no time to wait for where the lease of the holder is about to end', async () => {
+    const { locks, driver } = twoServices();
+    driver.fails.acquire = () => Promise.resolve({ status: 'held', remainingMs: 0 });
+    expect(await locks.tryAcquire('a')).toBeNull();
+    expect(await locks.tryRun('a', () => 'ran')).toEqual({ acquired: false, retryAfterMs: 0 });
+  });
+
   it('stays taken for "minHold", and after "on-expiry" for its TTL', async () => {
     const { locks, others, driver, clock } = twoServices();
     await locks.run('a', { minHold: 5_000 }, () => undefined);
@@ -253,6 +268,19 @@ describe('several keys of a driver', () => {
     await earlier?.release();
     await clock.advance(320);
     expect((await waiting).isHeld).toBe(true);
+  });
+
+  it('are an outage, and no refusal, when one of them is held and another cannot be given back', async () => {
+    const { locks, others, driver, leases, clock } = twoServices();
+    await others.acquire('b');
+    driver.fails.release = down;
+    expect(await errorOf(locks.acquire(['a', 'b'], { wait: 0 }))).toBeInstanceOf(
+      LockStoreUnavailableError,
+    );
+    expect(leases.has('lock:a')).toBe(true);
+    driver.fails = {};
+    await clock.advance(1_000);
+    expect([...leases.keys()]).toEqual(['lock:b']);
   });
 
   it('are all removed when the driver fails at one of them', async () => {

@@ -1,12 +1,13 @@
 import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { LockService } from 'nestjs-holdfast';
+import type { LineCall, ReleaseListener } from '../../lib/store/lock-store.js';
 import { QuorumSubscriber } from '../../lib/store/redis/quorum/quorum-subscriber.js';
 import type { Voter } from '../../lib/store/redis/quorum/voter.js';
-import { systemRuntime } from '../../lib/time/runtime.js';
+import { systemRuntime, type Runtime } from '../../lib/time/runtime.js';
 import { deferred, eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
-import { settled } from '../support/virtual-runtime.js';
+import { settled, VirtualRuntime } from '../support/virtual-runtime.js';
 
 /** Much less than the TTL that a waiter would otherwise sleep for. */
 const SOON_MS = 5_000;
@@ -15,35 +16,36 @@ const SOON_MS = 5_000;
 class FakeNode {
   readonly opened = deferred<boolean>();
   isSilent = false;
-  tell: (key: string | undefined) => void = () => undefined;
+  tell: ReleaseListener = () => undefined;
   deafen: () => void = () => undefined;
 
-  async listen(
-    onRelease: (key: string | undefined) => void,
-    onDeaf: () => void,
-  ): Promise<'listening' | 'polling'> {
+  async listen(onRelease: ReleaseListener, onDeaf: () => void): Promise<'listening' | 'polling'> {
     this.tell = onRelease;
     this.deafen = onDeaf;
     return (await this.opened.promise) ? 'listening' : 'polling';
   }
 }
 
-function earsOf(count: number) {
+function earsOf(count: number, runtime: Runtime = systemRuntime) {
   const nodes = Array.from({ length: count }, () => new FakeNode());
-  const ears = new QuorumSubscriber(nodes as unknown as readonly Voter[], systemRuntime);
+  const ears = new QuorumSubscriber(nodes as unknown as readonly Voter[], runtime);
   const heard: (string | undefined)[] = [];
+  const calls: (LineCall | undefined)[] = [];
   let deaf = 0;
   let answer: string | undefined;
   const opening = ears.open(
-    (key) => heard.push(key),
+    (key, call) => {
+      heard.push(key);
+      calls.push(call);
+    },
     () => (deaf += 1),
   );
   void opening.then((result) => (answer = result));
-  return { ears, nodes, heard, opening, deaf: () => deaf, answer: () => answer };
+  return { ears, nodes, heard, calls, opening, deaf: () => deaf, answer: () => answer };
 }
 
-async function listening(count: number) {
-  const all = earsOf(count);
+async function listening(count: number, runtime?: Runtime) {
+  const all = earsOf(count, runtime);
   for (const node of all.nodes) node.opened.resolve(true);
   expect(await all.opening).toBe('listening');
   await settled();
@@ -128,6 +130,33 @@ describe('the ears of several nodes', () => {
       nodes[0]?.tell('key');
       jest.advanceTimersByTime(10);
       expect(heard).toHaveLength(3);
+    });
+
+    it('each of the calls to those in line for one key, once', async () => {
+      const { nodes, calls } = await listening(3);
+      const [first, second] = ['first', 'second'].map((to) => ({ to, inMs: 0 }));
+      for (const node of nodes) {
+        node.tell('key', first);
+        node.tell('key', second);
+        node.tell('key');
+      }
+      jest.advanceTimersByTime(10);
+      expect(calls).toHaveLength(3);
+      expect(calls).toEqual(expect.arrayContaining([first, second, undefined]));
+    });
+
+    it.each([
+      [0, 1],
+      [0.5, 3.5],
+      [0.99, 5.95],
+    ])('a release at a random time of the next 6 ms: %d gives %d ms', async (random, ms) => {
+      const runtime = Object.assign(new VirtualRuntime(), { random: () => random });
+      const { nodes, heard } = await listening(3, runtime);
+      nodes[0]?.tell('key');
+      await runtime.advance(ms - 0.01);
+      expect(heard).toEqual([]);
+      await runtime.advance(0.02);
+      expect(heard).toEqual(['key']);
     });
 
     it('nothing any more after they were closed, and leave no timer', async () => {
