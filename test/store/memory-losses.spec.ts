@@ -3,18 +3,20 @@ import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import { newOwnerToken, type HoldMode } from '../../lib/store/owner-token.js';
 import { VirtualRuntime } from '../support/virtual-runtime.js';
 
-/** What a renewal hears whose lease is gone, while the key is held in a mode by somebody else. */
-async function lossOf(mine: HoldMode, theirs: HoldMode | undefined): Promise<unknown> {
+const GRANTED = { status: 'granted' };
+
+/** What a renewal hears whose lease is gone, while the key is held in these modes by others. */
+async function lossOf(mine: HoldMode, ...theirs: readonly HoldMode[]): Promise<unknown> {
   const runtime = new VirtualRuntime();
   const store = new MemoryLockStore(runtime);
   const lease = (mode: HoldMode) => ({
     ...{ keys: ['key'], token: newOwnerToken(runtime, { mode }), ttlMs: 1_000 },
     ...{ fencingToken: 1, validForMs: 1_000 },
   });
-  const [lost, other] = [lease(mine), lease(theirs ?? 'exclusive')];
+  const lost = lease(mine);
   await store.acquire(lost);
   await store.release(lost);
-  if (theirs !== undefined) await store.acquire(other);
+  for (const mode of theirs) expect(await store.acquire(lease(mode))).toMatchObject(GRANTED);
   const [outcome] = await store.extend([lost]);
   return outcome;
 }
@@ -31,7 +33,14 @@ describe('a renewal in memory, of a lease that is gone,', () => {
   ])(
     'as %s, where it is held as %s, says %s: who holds it together excludes nobody of them',
     async (mine, theirs, reason) => {
-      expect(await lossOf(mine, theirs)).toEqual({ status: 'lost', reason });
+      const others = theirs === undefined ? [] : [theirs];
+      expect(await lossOf(mine, ...others)).toEqual({ status: 'lost', reason });
     },
   );
+
+  it('says so, too, where a caller with another limit has joined them', async () => {
+    expect(await lossOf('limit:2', 'limit:2', 'limit:3')).toEqual({
+      ...{ status: 'lost', reason: 'released-elsewhere' },
+    });
+  });
 });

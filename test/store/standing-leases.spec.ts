@@ -1,14 +1,17 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { AcquireRequest } from '../../lib/store/lock-store.js';
 import { StandingLeases } from '../../lib/store/redis/quorum/standing-leases.js';
+import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { extendScript } from '../../lib/store/redis/scripts/extend.js';
-import { give } from '../../lib/store/redis/scripts/plain.js';
+import { give, take } from '../../lib/store/redis/scripts/plain.js';
 import { raiseFenceScript } from '../../lib/store/redis/scripts/raise-fence.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
 import type { FakeRedis } from '../support/fake-redis.js';
 import { systemRuntime, type Runtime } from '../../lib/time/runtime.js';
-import { request } from './open-store.js';
-import { VirtualQuorum } from './virtual-quorum.js';
+import { VirtualRuntime } from '../support/virtual-runtime.js';
+import { LINE, request } from './open-store.js';
+import { NODE_TIMEOUT_MS, VirtualQuorum } from './virtual-quorum.js';
 
 /** What a node answers about the key of a renewal. */
 const [RENEWED, STOLEN] = [[1], [-1]];
@@ -108,6 +111,113 @@ describe('a lease that one node of three has lost', () => {
   });
 });
 
+describe('a lease that one node of three has refused', () => {
+  /** As the acquire script refuses. */
+  const HELD = [0, 1, 1, 30_000, 'holdfast:other', ''];
+  const DOWN = new Error('ERR');
+  const TTL_MS = 60_000;
+
+  /** Granted by the others. */
+  async function granted(options: Partial<AcquireRequest> = {}) {
+    const third = quorum.nodes[2]!;
+    third.answerTo(take.sha, () => 0);
+    third.answerTo(acquireScript.sha, () => HELD);
+    const lease = request('key', { ttlMs: TTL_MS, ...options });
+    expect(await quorum.during(quorum.store.acquire(lease), 10)).toMatchObject({
+      status: 'granted',
+    });
+    return lease;
+  }
+
+  /** Answers to requests that bring it; the last one is that to all later ones, too. */
+  const answers = (...each: readonly (readonly number[] | Error)[]): void => {
+    const left = [...each];
+    quorum.nodes[2]!.answerTo(extendScript.sha, () => {
+      const [answer] = left.length > 1 ? left.splice(0, 1) : left;
+      if (answer instanceof Error) return answer;
+      return [Math.round(quorum.runtime.now().wallMs * 1_000), answer];
+    });
+  };
+
+  const tries = (): number => quorum.callsAt(2, extendScript).length;
+
+  it('is brought to that one soon', async () => {
+    await granted();
+    answers(goneBeside(6), RENEWED);
+    await quorum.runtime.advance(SOON_MS);
+    expect(quorum.countsOf(extendScript)).toEqual([0, 0, 2]);
+  });
+
+  it.each([
+    [LINE, [0, 0, 1]],
+    [undefined, [0, 0, 0]],
+  ])('leaves the line there, if it stood in one: %j', async (line, counts) => {
+    await quorum.during(
+      quorum.store.listen(() => undefined),
+      10,
+    );
+    await granted({ line });
+    await quorum.runtime.advance(10);
+    expect(quorum.countsOf(releaseScript)).toEqual(counts);
+    if (line !== undefined)
+      expect(quorum.callsAt(2, releaseScript)[0]).toContainEqual(
+        expect.stringMatching(new RegExp(`^${line.id} 0 .`)),
+      );
+  });
+
+  it.each<[string, readonly (readonly number[] | Error)[]]>([
+    ['as long as a contender holds the key there', [...Array(8).fill(STOLEN), RENEWED]],
+    ['also after it could not answer for a moment', [DOWN, DOWN, RENEWED]],
+    ['also after it could not answer between two votes', [...Array(4).fill(STOLEN), RENEWED]],
+  ])('is brought there %s', async (_what, each) => {
+    await granted();
+    answers(...each);
+    await quorum.runtime.advance(TTL_MS / 2);
+    expect(tries()).toBe(each.length);
+  });
+
+  it('is brought there three times while it does not answer: later by a renewal', async () => {
+    const lease = await granted();
+    answers(DOWN);
+    await quorum.runtime.advance(15_000);
+    expect(tries()).toBe(3);
+    answers(goneBeside(6), goneBeside(6), RENEWED);
+    await quorum.during(quorum.store.extend([lease]), SOON_MS);
+    expect(tries()).toBe(6);
+  });
+
+  it('is brought there no more when its time is over', async () => {
+    quorum.runtime.random = () => 0;
+    await granted({ ttlMs: 4_000 });
+    answers(STOLEN);
+    await quorum.runtime.advance(3_999);
+    // After 50, 550 and 2,550 ms.
+    expect(tries()).toBe(3);
+    await quorum.runtime.advance(10_000);
+    expect(tries()).toBe(3);
+  });
+});
+
+describe('a lease that another process was granted', () => {
+  it('is renewed, and is not brought to a node that lacks it', async () => {
+    const lease = request('key');
+    answersAt(quorum.nodes[2]!, [goneBeside(7)]);
+    expect(await quorum.during(quorum.store.extend([lease]), 10)).toEqual([{ status: 'extended' }]);
+    await quorum.runtime.advance(10_000);
+    expect(quorum.countsOf(extendScript)).toEqual([1, 1, 1]);
+  });
+
+  it('is taken off the node that still has it when the others were given to somebody else', async () => {
+    const lease = request('key');
+    for (const node of [0, 1]) answersAt(quorum.nodes[node]!, [STOLEN]);
+    expect(await quorum.during(quorum.store.extend([lease]), 10)).toEqual([
+      { status: 'lost', reason: 'stolen' },
+    ]);
+    await quorum.runtime.advance(10);
+    expect(quorum.countsOf(releaseScript)).toEqual([0, 0, 1]);
+  });
+});
+
 describe('a lease that no renewal follows', () => {
   const TTL_MS = 30_000;
   /** After so long the nodes are asked for it, and a moment later it is where it was missing. */
@@ -189,6 +299,17 @@ describe('a lease that no renewal follows', () => {
     expect(quorum.countsOf(raiseFenceScript)).toEqual([2, 2, 2]);
   });
 
+  it('and is held is looked for again after a majority had lost it: a renewal may have put it back', async () => {
+    await begun('held');
+    hasAt(HAS, LACKS, LACKS);
+    await quorum.runtime.advance(THIRD_MS);
+    hasAt(HAS, HAS, LACKS);
+    answersAt(quorum.nodes[2]!, [goneBeside(6), RENEWED]);
+    await quorum.runtime.advance(THIRD_MS);
+    expect(quorum.countsOf(raiseFenceScript)).toEqual([2, 2, 2]);
+    expect(quorum.countsOf(extendScript)).toEqual([0, 0, 2]);
+  });
+
   it('and is kept is looked for no more once a majority has lost it', async () => {
     await begun('kept');
     hasAt(HAS, LACKS, LACKS);
@@ -207,6 +328,69 @@ describe('a lease that no renewal follows', () => {
     expect(quorum.countsOf(raiseFenceScript)).toEqual([2, 2, 2]);
     await quorum.runtime.advance(10 * TTL_MS);
     expect(quorum.countsOf(raiseFenceScript)).toEqual([2, 2, 2]);
+  });
+});
+
+describe('the look at leases that no renewal follows', () => {
+  const TTL_MS = 3_000;
+  const DUE_MS = TTL_MS / 3 + 50;
+
+  function looking() {
+    const runtime = new VirtualRuntime();
+    const checked: string[] = [];
+    const leases = new StandingLeases(runtime, NODE_TIMEOUT_MS, ({ lease }) => {
+      checked.push(lease.token);
+    });
+    const add = (token: string, ttlMs: number, standsForMs = ttlMs): void => {
+      const now = runtime.now().monotonicMs;
+      const times = { untilMs: now + standsForMs, askedAt: now };
+      const lease = request('key', { ttlMs, token });
+      leases.add({ lease, lastToken: 1, ...times, state: 'held', isBrought: false });
+    };
+    return { runtime, checked, leases, add };
+  }
+
+  it.each([
+    ['long', 'short'],
+    ['short', 'long'],
+  ])(
+    'comes when the first of them is due, whichever was granted first: the %s one',
+    async (...order) => {
+      const { runtime, checked, leases, add } = looking();
+      for (const token of order) add(token, token === 'long' ? 10 * TTL_MS : TTL_MS);
+      await runtime.advance(DUE_MS);
+      expect(checked).toEqual(['short']);
+      expect(runtime.timers).toBe(1);
+      leases.close();
+    },
+  );
+
+  it('comes no more when all have ended, and forgets them', async () => {
+    const { runtime, checked, leases, add } = looking();
+    add('token', TTL_MS);
+    await runtime.advance(TTL_MS + 2 * NODE_TIMEOUT_MS + DUE_MS);
+    expect(checked).toEqual(['token', 'token']);
+    expect(runtime.timers).toBe(0);
+    expect(leases.held('token')).toBeUndefined();
+  });
+
+  it('comes no more when all were released', async () => {
+    const { runtime, leases, add } = looking();
+    add('token', TTL_MS);
+    expect(leases.end('token')).toMatchObject({ state: 'over' });
+    await runtime.advance(DUE_MS);
+    expect(runtime.timers).toBe(0);
+  });
+
+  it('comes no more after the end of the store, also for a lease that is granted then', async () => {
+    const { runtime, checked, leases, add } = looking();
+    add('before', TTL_MS);
+    leases.close();
+    expect(runtime.timers).toBe(0);
+    add('after', TTL_MS);
+    expect(runtime.timers).toBe(0);
+    await runtime.advance(TTL_MS);
+    expect(checked).toEqual([]);
   });
 });
 
