@@ -136,7 +136,7 @@ describe('a lock of a driver', () => {
     const loss = await errorOf(lock.extend());
     expect(loss).toBeInstanceOf(LockLostError);
     expect(loss).toMatchObject({ reason: 'released-elsewhere', fencingToken: undefined });
-    expect(events).toEqual([undefined, undefined, undefined]);
+    expect(events).toStrictEqual([undefined, undefined, undefined]);
   });
 
   it('is waited for by asking again at random times, until it is free', async () => {

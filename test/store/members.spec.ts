@@ -32,7 +32,7 @@ describe('of several nodes that lead to one server', () => {
   it('only the one that reached it first has a vote, wherever it is in the list', () => {
     const { all, reached } = nodes();
     const [a, b, c] = all;
-    expect(reached(b, 'one')).toEqual([undefined, undefined, undefined]);
+    expect(reached(b, 'one')).toStrictEqual([undefined, undefined, undefined]);
     expect(reached(a, 'one')).toEqual(['b', undefined, undefined]);
     expect(reached(c, 'other')).toEqual(['b', undefined, undefined]);
     expect(reached(c, 'one')).toEqual(['b', undefined, 'b']);
@@ -43,14 +43,14 @@ describe('of several nodes that lead to one server', () => {
     const [a, b] = all;
     reached(b, 'one');
     reached(a, 'one');
-    expect(reached(b, 'other')).toEqual([undefined, undefined, undefined]);
-    expect(reached(b, 'one')).toEqual([undefined, 'a', undefined]);
+    expect(reached(b, 'other')).toStrictEqual([undefined, undefined, undefined]);
+    expect(reached(b, 'one')).toStrictEqual([undefined, 'a', undefined]);
   });
 
   it('nodes whose servers do not tell which they are have a vote each', () => {
     const { all, reached, members } = nodes();
     for (const node of all)
-      expect(reached(node, undefined)).toEqual([undefined, undefined, undefined]);
+      expect(reached(node, undefined)).toStrictEqual([undefined, undefined, undefined]);
     expect(() => members.expectDifferent('run')).not.toThrow();
   });
 

@@ -80,7 +80,7 @@ describe('the channel on which a process is called', () => {
     countsListeners(['channel', 1]);
     await runtime.advance(SOON_MS);
     expect(redis.subscribers.size).toBe(1);
-    expect(calls).toEqual([undefined]); // everybody looks again
+    expect(calls).toStrictEqual([undefined]); // everybody looks again
   });
 
   it('is opened anew when the server to which commands go has no listener any more', async () => {
@@ -93,7 +93,7 @@ describe('the channel on which a process is called', () => {
     countsListeners(['channel', 1]);
     await runtime.advance(SOON_MS);
     expect(channel()).toBe(before);
-    expect(calls).toEqual([undefined]);
+    expect(calls).toStrictEqual([undefined]);
   });
 
   it('hears nothing of a message that is only a trial', async () => {
@@ -113,6 +113,6 @@ describe('the channel on which a process is called', () => {
     expect(deaf).toBe(0);
     redis.answerTo('publish', () => 1);
     await runtime.advance(SOON_MS);
-    expect(calls).toEqual([undefined]);
+    expect(calls).toStrictEqual([undefined]);
   });
 });

@@ -86,7 +86,7 @@ describe('the ears of several nodes', () => {
     nodes[2]?.opened.resolve(false);
     await opening;
     nodes[2]?.tell(undefined);
-    expect(heard).toEqual([undefined]);
+    expect(heard).toStrictEqual([undefined]);
   });
 
   it('are deaf when no majority can be heard any more: this is said once, and that they hear again', async () => {
@@ -101,14 +101,14 @@ describe('the ears of several nodes', () => {
     nodes[0]?.tell(undefined);
     expect(heard).toEqual([]);
     nodes[1]?.tell(undefined);
-    expect(heard).toEqual([undefined]);
+    expect(heard).toStrictEqual([undefined]);
   });
 
   it('say so too when a node that was missed comes back: what it told meanwhile was not heard', async () => {
     const { nodes, heard } = await listening(3);
     nodes[0]?.deafen();
     nodes[0]?.tell(undefined);
-    expect(heard).toEqual([undefined]);
+    expect(heard).toStrictEqual([undefined]);
   });
 
   describe('pass on', () => {
