@@ -30,6 +30,7 @@ describe('a renewal in memory, of a lease that is gone,', () => {
     ['shared', 'limit:2', 'stolen'],
     ['shared', 'shared', 'released-elsewhere'],
     ['limit:2', 'limit:2', 'released-elsewhere'],
+    ['limit:3', 'limit:2', 'released-elsewhere'],
   ])(
     'as %s, where it is held as %s, says %s: who holds it together excludes nobody of them',
     async (mine, theirs, reason) => {

@@ -68,7 +68,8 @@ local function renew(i)
       if redis.pcall('EXISTS', queue) == 1 then pcall(grant_next, main, queue, holders, '', line == '') end
     end
     -- The callers in line wait for an end that has changed.
-    if is_sooner then pcall(line == 'quorum' and notify_all or notify_next, main, queue, holders, nil, 0, line == '', {}) end
+    if is_sooner and line == 'quorum' then pcall(notify_all, main, queue)
+    elseif is_sooner then pcall(notify_next, main, queue, holders, nil, 0, line == '', {}) end
   elseif answer[1] > -2 and sure_until - now >= 1000 and not damaged
     and ((may_join and expected_fence == fence)
       or (max_ttl and fence <= mine and (not holder or is_ours(holder)) and has_forgotten())) then
