@@ -169,6 +169,17 @@ describe('those in line whose processes are alive', () => {
   });
 });
 
+describe('a renewal', () => {
+  it('stands although those in line could not be notified', async () => {
+    const owner = token();
+    const [, , fencingToken = 0] = (await acquire(owner)) as number[];
+    await redis.set(A.holders, 'of other software');
+    await standAt(A, alive(token()));
+    expect(await extend(owner, fencingToken, 1_000)).toEqual([expect.any(Number), [1]]);
+    expect(await redis.pttl(A.main)).toBeLessThanOrEqual(1_000);
+  });
+});
+
 describe('a release over several masters', () => {
   it('tells those in line, unless the votes were not enough', async () => {
     const waiter = 'line 0 ear';
@@ -212,6 +223,18 @@ describe('a limit that is set', () => {
     expect(await setLimit(undefined)).toBe(1);
     expect(await redis.exists(A.limit)).toBe(0);
     expect((await holdersOf(A)).sort()).toEqual([holder, next].sort());
+  });
+
+  it('can be removed when memory is full', async () => {
+    await setLimit(2);
+    await redis.config('SET', 'maxmemory', '1');
+    try {
+      await expect(setLimit(3)).rejects.toThrow('OOM');
+      expect(await setLimit(undefined)).toBe(1);
+    } finally {
+      await redis.config('SET', 'maxmemory', '0');
+    }
+    expect(await redis.get(A.limit)).toBeNull();
   });
 });
 

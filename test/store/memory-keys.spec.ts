@@ -5,7 +5,7 @@ import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import { newOwnerToken, type HoldMode } from '../../lib/store/owner-token.js';
 import { VirtualRuntime } from '../support/virtual-runtime.js';
 
-/** Many times as many as the table keeps when nothing is known of them. */
+/** Many more than the table keeps of keys that are not used. */
 const MANY = 20_000;
 
 let runtime: VirtualRuntime;

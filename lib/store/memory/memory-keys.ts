@@ -148,7 +148,7 @@ class MemoryKey {
     };
   }
 
-  /** Whether others hold it so that this token, which does not, may not. */
+  /** Whether others hold it so that this token may not. It is asked of tokens that do not hold the key. */
   isInTheWay(token: string): boolean {
     const mode = holdModeOf(token);
     if (this.isHeld && !isAlike(mode, this.#mode)) return true;

@@ -72,6 +72,21 @@ const places: Readonly<Record<string, () => Promise<Place>>> = {
   },
 };
 
+it('guarded commands that only read are answered where Redis refuses writes', async () => {
+  const server = await RedisServer.start();
+  try {
+    const locks = await serviceOf({ redis: server.url });
+    const { key, data } = names();
+    const lock = await locks.acquire(key, { autoExtend: false });
+    await server.command('CONFIG', 'SET', 'min-replicas-to-write', '1');
+    expect(await lock.guarded([['get', data]])).toEqual([null]);
+    await server.command('CONFIG', 'SET', 'min-replicas-to-write', '0');
+    await lock.release();
+  } finally {
+    await server.stop();
+  }
+});
+
 describe.each(Object.entries(places))('guarded writes on %s', (_, open) => {
   let place: Place;
 

@@ -31,8 +31,8 @@ while ARGV[at] do
   replies[#replies + 1] = reply
   at = at + 1 + size
 end
--- Sent twice, the commands may have nothing more to write, and WAIT would count nothing. After them, because after a write Redis refuses
--- none when memory is full.
+-- Commands that are sent twice may write nothing the second time, and WAIT counts only what a request writes. This write is the last one:
+-- after it, Redis would refuse no command although its memory is full. Redis may refuse it, where the commands only read.
 local left_ms = redis.call('PTTL', KEYS[1])
-if left_ms > 0 then redis.call('PEXPIRE', KEYS[1], left_ms) end
+if left_ms > 0 then redis.pcall('PEXPIRE', KEYS[1], left_ms) end
 return { 1, replies }

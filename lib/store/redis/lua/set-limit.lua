@@ -9,8 +9,12 @@
 -- @include holders
 -- @include line
 
--- A limit that is not there is written, too, before it is deleted: otherwise WAIT counts nothing. Redis may refuse that when memory is full.
-local written = redis.pcall('SET', KEYS[5], ARGV[1], 'PX', LIMIT_LIFE_MS)
-if ARGV[1] == '' then redis.call('DEL', KEYS[5]) elseif written.err then return written end
+if ARGV[1] == '' then
+  -- To delete a key that does not exist writes nothing, and WAIT counts only what a request writes. Redis refuses this when memory is full.
+  redis.pcall('SET', KEYS[5], '', 'PX', LIMIT_LIFE_MS)
+  redis.call('DEL', KEYS[5])
+else
+  redis.call('SET', KEYS[5], ARGV[1], 'PX', LIMIT_LIFE_MS)
+end
 pcall(grant_next, KEYS[1], KEYS[3], KEYS[4], '', ARGV[2] == '')
 return 1
