@@ -7,6 +7,7 @@ import { GlideSession } from '../../lib/store/redis/client/glide/glide-session.j
 import type {
   GlideClient,
   GlideConfiguration,
+  GlideMessage,
   OwnGlideClient,
   Route,
 } from '../../lib/store/redis/client/glide/glide-shape.js';
@@ -424,6 +425,26 @@ describe('a subscriber with GLIDE', () => {
     await expect(subscriber.subscribe('channel', 'sharded')).rejects.toThrow(
       'has no sharded channels',
     );
+  });
+
+  it('passes on what it hears until it has ended', async () => {
+    const heard: string[] = [];
+    let hear: (message: GlideMessage) => void = ignore;
+    const subscriber = new GlideSubscriber(
+      async (_signal, onMessage) => {
+        hear = onMessage;
+        return new FakeGlide();
+      },
+      {
+        ...{ onError: ignore, onMoved: ignore, onEnd: ignore },
+        onMessage: (message) => heard.push(message),
+      },
+    );
+    await subscriber.connect();
+    hear({ message: 'before' });
+    subscriber.disconnect();
+    hear({ message: 'after' });
+    expect(heard).toEqual(['before']);
   });
 
   it('says what may be forbidden, and what GLIDE said as the cause', async () => {

@@ -529,6 +529,7 @@ it.each([
     'NOSCRIPT No matching script.',
   ],
   ['An error was signalled by the server: - ResponseError: unknown', 'ERR unknown'],
+  ['An error was signalled by the server: - TryAgain', 'TRYAGAIN'],
   ['WRONGTYPE: Operation against a key', 'WRONGTYPE Operation against a key'],
   ['timed out', undefined],
   ['Reached maximum inflight requests- ClientError', undefined],

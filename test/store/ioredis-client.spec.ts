@@ -1,13 +1,23 @@
 import { describe, expect, it } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
-import { commandClassOf } from '../../lib/store/redis/client/ioredis/command-class.js';
-import { IoredisCluster } from '../../lib/store/redis/client/ioredis/ioredis-client.js';
+import type { ConnectError } from '../../lib/store/redis/client/connect-problem.js';
+import { ClusterProblems } from '../../lib/store/redis/client/ioredis/cluster-problems.js';
+import {
+  commandClassOf,
+  evalShaClass,
+} from '../../lib/store/redis/client/ioredis/command-class.js';
+import {
+  IoredisCluster,
+  IoredisSingle,
+} from '../../lib/store/redis/client/ioredis/ioredis-client.js';
+import { IoredisSubscriber } from '../../lib/store/redis/client/ioredis/ioredis-subscriber.js';
 import {
   logsInWith,
   providedLogin,
   statedLogin,
 } from '../../lib/store/redis/client/ioredis/login.js';
 import type { ClientEvents } from '../../lib/store/redis/client/redis-client.js';
+import type { ScriptCall } from '../../lib/store/redis/scripts/script.js';
 import { settled, VirtualRuntime } from '../support/virtual-runtime.js';
 
 const ignore = (): void => undefined;
@@ -32,9 +42,88 @@ describe('a client of ioredis', () => {
     expect(client.state).toBe(state);
   });
 
+  it('has sharded channels where its package has them, and tells of each connection', () => {
+    let connections = 0;
+    const events = { ...NO_EVENTS, onConnect: () => (connections += 1) };
+    const cluster = new Cluster([{ host: 'h' }], { lazyConnect: true });
+    const client = new IoredisCluster(cluster, events, new VirtualRuntime());
+    expect(client.hasShardedChannels).toBe(true);
+    cluster.emit('connect');
+    expect(connections).toBe(1);
+  });
+
+  it('sends requests of the same moment together, and those of the next, too', async () => {
+    const calls: string[] = [];
+    const stream = { cork: () => calls.push('cork'), uncork: () => calls.push('uncork') };
+    const redis = new Redis({ lazyConnect: true });
+    const client = new IoredisSingle(redis, NO_EVENTS, () => redis);
+    Object.assign(redis, { stream, call: async (name: string) => calls.push(name) });
+    const together = ['cork', 'get', 'get', 'uncork'];
+    for (const moments of [1, 2]) {
+      await Promise.all([client.command('get', 'a'), client.command('get', 'b')]);
+      await settled();
+      expect(calls).toEqual(Array.from({ length: moments }, () => together).flat());
+    }
+  });
+
   it('that makes no command of a call cannot be used', () => {
     const mute = { call: ignore } as unknown as Redis;
     expect(() => commandClassOf(mute)).toThrow('the client has made no command');
+  });
+});
+
+describe('a script, with ioredis,', () => {
+  it('has 65,536 arguments at most', () => {
+    const EvalSha = evalShaClass(commandClassOf(new Redis({ lazyConnect: true })));
+    const call = (length: number): ScriptCall =>
+      Array.from({ length }, () => 0) as unknown as ScriptCall;
+    expect(new EvalSha('sha', call(65_536)).name).toBe('evalsha');
+    expect(() => new EvalSha('sha', call(65_537))).toThrow('at most 65536 arguments');
+  });
+});
+
+describe('a subscriber with ioredis', () => {
+  it('is ready when its client is, and tells of errors', () => {
+    const errors: unknown[] = [];
+    const redis = new Redis({ lazyConnect: true });
+    const subscriber = new IoredisSubscriber(redis, {
+      ...{ onMessage: ignore, onMoved: ignore, onEnd: ignore },
+      onError: () => errors.push('told'),
+    });
+    expect(subscriber.isReady).toBe(false);
+    Object.assign(redis, { status: 'ready' });
+    expect(subscriber.isReady).toBe(true);
+    redis.emit('error', new Error('a reply without a request'));
+    expect(errors).toEqual(['told']);
+  });
+});
+
+describe('why no node of a Cluster can be asked, with ioredis,', () => {
+  const failure = (message: string, lastNodeError?: ConnectError): ConnectError =>
+    Object.assign(new Error(message), { lastNodeError });
+  const coded = (message: string, code: string): ConnectError =>
+    Object.assign(new Error(message), { code });
+  const CLOSED = new Error('Connection is closed.');
+  const WRONG_HOST = coded('wrong host ', 'HOSTNAME_MISMATCH');
+
+  it.each<[string, ConnectError, string | RegExp]>([
+    ['what ioredis says of it', failure('None.'), 'None.'],
+    ['what the last node said', failure('None.', new Error('refused')), 'None. refused'],
+    ['what was said when it was asked', failure('None.', CLOSED), 'None. before'],
+    [
+      'what to do about host names',
+      failure('None.', WRONG_HOST),
+      /^None\. wrong host \(give the Cluster client "dnsLookup: /,
+    ],
+  ])('is %s', (_, error, expected) => {
+    const cluster = new Cluster([{ host: 'h' }], { lazyConnect: true });
+    const problems = new ClusterProblems(cluster);
+    const node = new Redis({ lazyConnect: true });
+    cluster.emit('+node', node);
+    node.duplicate().emit('error', new Error('before'));
+    const problem = problems.problemOf(error);
+    if (typeof expected === 'string') expect(problem).toBe(expected);
+    else expect(problem).toMatch(expected);
   });
 });
 

@@ -184,6 +184,32 @@ describe('the health of a server', () => {
   });
 });
 
+describe('a server that refuses its connection', () => {
+  it('is said to, once, and known to refuse', async () => {
+    Object.assign(redis, { database: 3 });
+    redis.answerTo('select', () => new Error('NOPERM no permissions to run select'));
+    await open();
+    for (const key of ['a', 'b']) await during(store.acquire(request(key)));
+    expect(warnings).toEqual([
+      expect.stringMatching(/^Redis at fake:6379 is not usable: .* database 3: NOPERM/),
+    ]);
+    expect(store.problems).toEqual({ ...NO_PROBLEMS, refusing: true });
+  });
+});
+
+describe('a server that has no vote', () => {
+  it('is sent nothing, and leaves nothing to give back', async () => {
+    await open();
+    store.looks.setAside('two:6379');
+    redis.received.length = 0;
+    expect(await during(store.acquire(request('key')))).toMatchObject({
+      ...{ status: 'unavailable', sent: false },
+      nodes: [{ message: 'is the same server as two:6379' }],
+    });
+    expect(redis.received).toEqual([]);
+  });
+});
+
 describe('a request that failed', () => {
   it('has its server examined: what the look finds is reported', async () => {
     await open();

@@ -279,6 +279,19 @@ describe('a client of a Cluster, with node-redis,', () => {
     cluster.disconnect();
   });
 
+  it('says so where no node was named', async () => {
+    const errors: string[] = [];
+    const runtime = new VirtualRuntime();
+    const cluster = new NodeRedisCluster({
+      ...{ roots: [], openAt: () => opening(new FakeNode()), runtime },
+      events: { ...NO_EVENTS, onError: (message) => errors.push(message) },
+    });
+    cluster.connect();
+    await connected();
+    expect(errors).toEqual([expect.stringMatching(/: no node of the cluster is known$/)]);
+    cluster.disconnect();
+  });
+
   it('asks again when no node could be asked', async () => {
     let isAway = true;
     const { cluster, runtime, errors } = clusterOf(() =>
@@ -486,6 +499,7 @@ describe('a node of a Cluster that is named by a URL, with node-redis,', () => {
 
     async nodeClient(node: { address: string; client?: NodeClient }): Promise<void> {
       ClusterClient.asked.push({ node: { ...node }, defaults: this.options.defaults });
+      this.emit('error', new Error('connect ECONNREFUSED')); // as node-redis 5 does
       node.client = asClient(new FakeNode());
     }
   }
@@ -500,12 +514,13 @@ describe('a node of a Cluster that is named by a URL, with node-redis,', () => {
   ])('is logged in at with what %s says', async (_, url, login) => {
     ClusterClient.asked.length = 0;
     const defaults = { username: 'common', password: 'of-all' };
-    const { connection } = sourceOf(new ClusterClient({ rootNodes: [{ url }], defaults }));
+    const { connection, errors } = sourceOf(new ClusterClient({ rootNodes: [{ url }], defaults }));
     connection.connect();
     await connected();
     expect(ClusterClient.asked).toMatchObject([
       { node: { host: 'root', port: 7_000 }, defaults: { ...login, url: undefined } },
     ]);
+    expect(errors).toEqual([]);
     connection.disconnect();
   });
 });

@@ -43,7 +43,7 @@ function trialAt(keyPrefix = 'lock:'): NodeTrial {
     });
   const warn = (): void => undefined;
   const options = { keyPrefix, nodeTimeoutMs: 1_000, fenceKeepMs: 600_000, warn };
-  store = new RedisStore(source as unknown as FakeRedis, options, runtime);
+  store = new RedisStore(source, options, runtime);
   return new NodeTrial(store);
 }
 

@@ -261,6 +261,7 @@ describe('options for Sentinel', () => {
       sentinelPassword: 'secret',
       db: 3,
       role: 'slave',
+      ...{ readOnly: true, enableOfflineQueue: true, enableReadyCheck: false },
       sentinelRetryStrategy: () => null,
     } as const;
     const source = redisSource(location, systemRuntime);
@@ -279,6 +280,9 @@ describe('options for Sentinel', () => {
     expect(own.state).toBe('idle');
     expect(client.status).toBe('wait');
     expect(client.options).toMatchObject({ sentinels, name: 'group', db: 3, role: 'master' });
+    expect(client.options).toMatchObject({
+      ...{ readOnly: false, enableOfflineQueue: false, enableReadyCheck: true },
+    });
     expect(client.options.sentinelPassword).toBe('secret');
     expect(client.options.sentinelRetryStrategy?.(1)).toEqual(expect.any(Number));
     expect(source.name).toBe('sentinel group (127.0.0.1:1)');

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
+import { createCluster } from 'redis';
 import { LockConfigurationError, LockService } from 'nestjs-holdfast';
 import { inspect } from 'node:util';
 import { systemRuntime } from '../../lib/time/runtime.js';
@@ -86,6 +87,31 @@ describe('a location', () => {
     ['h:6379', { host: 'h', sentinels: [] }],
   ])('is named %j', (name, options) => {
     expect(addressOf(options)).toBe(name);
+  });
+});
+
+describe('a client of a Cluster', () => {
+  const clients: readonly [string, RedisLocation][] = [
+    [
+      'ioredis',
+      new Cluster([{ host: 'a', port: 7_000 }, { host: 'b' }, 'redis://c:7002'], {
+        lazyConnect: true,
+      }),
+    ],
+    [
+      'node-redis',
+      createCluster({
+        rootNodes: [
+          { url: 'redis://a:7000' },
+          { socket: { host: 'b' } },
+          { socket: { host: 'c', port: 7_002 } },
+        ],
+      }),
+    ],
+  ];
+
+  it.each(clients)('is named by its nodes, with %s', (_, client) => {
+    expect(redisSource(client, systemRuntime).name).toBe('cluster a:7000, b:6379, c:7002');
   });
 });
 
