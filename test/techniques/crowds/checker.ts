@@ -34,8 +34,8 @@ const LONGEST_CLAIM_MS = 1_000;
  */
 const mostAheadMs = (store: StoreKind): number => (store === 'three-masters' ? 1_000 : 20);
 
-/** Scripts that one server runs for one lock. In a circle of callers who hand keys on it is hundreds. */
-const MOST_SCRIPTS_A_GRANT = 30;
+/** Scripts that one server runs for one call, granted or refused. In a circle of callers who hand keys on it is hundreds. */
+const MOST_SCRIPTS_A_CALL = 25;
 
 const FEWEST_GRANTS = 20;
 
@@ -106,7 +106,7 @@ export function checkEngine({ plan, events, faults, scripts }: EngineHistory): r
     ...clientsThatDidNotEnd(events, fates),
     ...strangeErrors(events),
     ...(faults.length === 0 ? losts(events) : []),
-    ...wasted(scripts, grants),
+    ...wasted(scripts, events),
     ...vacuities(plan, grants, faults),
     ...(grants.length < MANY_GRANTS ? [] : unseen(extentOf(events), planned(plan), grants.length)),
   ];
@@ -208,11 +208,12 @@ function losts(events: readonly HistoryEvent[]): readonly string[] {
 /** Why a lock is over that nothing is wrong with. */
 const MEANT: ReadonlySet<string> = new Set(['released', 'replaced']);
 
-function wasted(scripts: number, grants: readonly Grant[]): readonly string[] {
-  const perGrant = scripts / Math.max(1, grants.length);
-  return perGrant <= MOST_SCRIPTS_A_GRANT
+function wasted(scripts: number, events: readonly HistoryEvent[]): readonly string[] {
+  const calls = events.filter((event) => event.type === 'ask').length;
+  const perCall = scripts / Math.max(1, calls);
+  return perCall <= MOST_SCRIPTS_A_CALL
     ? []
-    : [`wasted: one server ran ${perGrant.toFixed(0)} scripts for each of ${grants.length} grants`];
+    : [`wasted: one server ran ${perCall.toFixed(0)} scripts for each of ${calls} calls`];
 }
 
 function planned({ crews }: EnginePlan): readonly (keyof Extent)[] {

@@ -12,7 +12,7 @@ export function summaryOf({ plan, events, scripts, violations }: EngineRound): s
     losses: count('lost'),
     failures: count('failed'),
     'longest block': `${longestBlockMs(events).toFixed(0)} ms`,
-    'scripts a grant': (scripts / Math.max(1, count('granted'))).toFixed(1),
+    'scripts a call': (scripts / Math.max(1, count('ask'))).toFixed(1),
     violations: violations.length,
   };
   const list = Object.entries(figures).map(([name, figure]) => `${name} ${figure}`);
