@@ -12,15 +12,17 @@
 -- @include holders
 
 local token, fence = ARGV[1], tonumber(ARGV[2])
-local life = ARGV[3] + ARGV[4] + math.max(0, math.ceil((fence - now) / 1000))
 local raised = 0
 for i = 1, #KEYS, 4 do
   local main, holders = KEYS[i], KEYS[i + 2]
   if holds(main, holders, token) then
     local stored, damaged = fence_at(KEYS[i + 1])
     if damaged then return damaged end
-    if stored < fence then
-      redis.call('SET', KEYS[i + 1], ARGV[2], 'PX', text(fence_life(KEYS[i + 1], token, life)))
+    -- The fence of a key that was granted briefly lives too briefly, however high it is.
+    if stored < fence or ARGV[5] == 'cluster' then
+      local highest = math.max(stored, fence)
+      local life = ARGV[3] + ARGV[4] + math.max(0, math.ceil((highest - now) / 1000))
+      redis.call('SET', KEYS[i + 1], text(highest), 'PX', text(fence_life(KEYS[i + 1], token, life)))
     end
     if ARGV[5] == 'cluster' then
       if mode_of(token) then add_holder(main, holders, token, ARGV[3], phase_of(main, holders, mode_of(token)))
