@@ -62,7 +62,7 @@ describe('the command line', () => {
       ['show', 'a', 'b'],
       '"show" takes one key, and "b" is one too many. Put a text with spaces in quotes.',
     ],
-    [['instances', 'a'], '"instances" takes nothing, and "a" is one too many.'],
+    [['instances', 'a'], '"instances" takes nothing, and "a" is one too many.\n'],
     [
       ['list'],
       'Which Redis? Give --redis redis://localhost:6379, or set REDIS_URL. There is no default.',
@@ -75,7 +75,11 @@ describe('the command line', () => {
       ['list', '--redis', NOBODY, '--limit', '0'],
       'Option --limit must be a whole number from 1 on, received "0".',
     ],
-    [['list', '--redis', NOBODY, '--limit', 'ten'], 'received "ten"'],
+    ...['ten', '-', '5.0', '0x10', '1e3', '9007199254740993'].map((limit): [string[], string] => [
+      ['list', '--redis', NOBODY, `--limit=${limit}`],
+      `received "${limit}"`,
+    ]),
+    [['migrate', 'nowhere', 'elsewhere'], 'There is no file and no folder "nowhere".'],
     ...['list', 'watch'].map((command): [string[], string] => [
       [command, '--redis', NOBODY, '--sort', 'wait'],
       'Option --sort must be one of waiting, held, key, expires, received "wait". Did you mean "waiting"?',
@@ -157,6 +161,43 @@ describe('the command line', () => {
     for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(120);
     expect(await run([])).toMatchObject({ code: 2, stdout: '', stderr: stdout });
     expect(await run(['-v'])).toMatchObject({ code: 0, stdout: '1.2.3\n' });
+  });
+
+  it.each([
+    ['list', 'list [start-of-keys]'],
+    ['show', 'show <key>'],
+    ['instances', 'instances'],
+    ['migrate', 'migrate [paths…]'],
+    ['completion', 'completion <shell>'],
+  ])('says how %s is written', async (name, usage) => {
+    const [help, all] = [await run([name, '--help']), await run(['--help'])];
+    expect(help.stdout).toContain(`\n\nUsage: nestjs-holdfast ${usage} [options]\n\nOptions\n`);
+    expect(all.stdout.split(/\n {2}| {2,}/)).toContain(usage);
+  });
+
+  it('aligns the options in the help of a command', async () => {
+    const lines = (await run(['migrate', '--help'])).stdout.split('\n');
+    expect(lines.slice(lines.indexOf('Options'), lines.indexOf('Examples'))).toEqual([
+      ...['Options', '  -n, --dry-run  Print what would be done, and change nothing'],
+      '      --drop-in  Keep the calls of redlock: change its import only',
+      ...['      --json     Print one JSON document', '  -h, --help     Print this text'],
+      ...['  -v, --version  Print the version', ''],
+    ]);
+    expect((await run(['list', '--help'])).stdout).toMatch(
+      /\n {6}--sort ORDER +Which come first: .*\n {6}--limit N +Print at most N rows\n/,
+    );
+  });
+
+  it('has one paragraph for each group of commands', async () => {
+    const { stdout } = await run(['--help'], { env: { npm_command: 'exec' } });
+    const titles = stdout.split('\n\n').map((paragraph) => paragraph.split('\n')[0]);
+    expect(titles).toEqual([
+      'Who holds which lock, since when, who waits, and how to free it.',
+      'Usage: npx @nestjs-holdfast/cli <command> [options]',
+      ...['Look', 'Act', 'Check', 'Move', 'Shell', 'Options of every command'],
+      'The options of one command: npx @nestjs-holdfast/cli <command> --help',
+      expect.stringMatching(/^More: https:/),
+    ]);
   });
 
   describe.each(COMMANDS)('the help of $name', (command) => {

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { COMMANDS } from '../../packages/cli/lib/commands.js';
-import { optionsOf, SORTS } from '../../packages/cli/lib/options.js';
+import { quoted } from '../../packages/cli/lib/completion/shell.js';
+import { OPTION_NAMES, optionsOf, SORTS } from '../../packages/cli/lib/options.js';
 import { run } from './program.js';
 
 let folder: string;
@@ -113,6 +114,135 @@ describe.each([
         expect(stdout).toMatch(new RegExp(`(--|-l )${option}\\b`));
     }
     expect(stdout).toContain(SORTS.join(' '));
+  });
+});
+
+/** What is left of a script without the lines of commands, options and values. */
+const frameOf = (script: string, lines: RegExp): string => script.replaceAll(lines, '');
+
+describe('the script of', () => {
+  const scriptOf = async (shell: string) => (await run(['completion', shell])).stdout;
+
+  it('bash has a case for each command', async () => {
+    const script = await scriptOf('bash');
+    const names = COMMANDS.map(({ name }) => name);
+    expect(frameOf(script, /^ {4}(?:'|-*\w).*;;\n/gm))
+      .toBe(String.raw`# bash completion for nestjs-holdfast
+_nestjs_holdfast() {
+  local current=${'$'}{COMP_WORDS[COMP_CWORD]} previous=${'$'}{COMP_WORDS[COMP_CWORD-1]} command= word
+  for word in "${'$'}{COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case $word in
+      ${names.join('|')}) command=$word; break ;;
+    esac
+  done
+  COMPREPLY=()
+  case $previous in
+    --redis|--prefix|--limit|--interval|--reason|--if-holder|--by) return ;;
+  esac
+  local options= words=
+  case $command in
+  esac
+  case $current in
+    -*) words=$options ;;
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -F _nestjs_holdfast nestjs-holdfast
+`);
+    expect(script).toContain(`
+    --sort) COMPREPLY=($(compgen -W 'waiting held key expires' -- "$current")); return ;;
+`);
+    expect(script).toContain(`
+    '') options='--help --version' words='${names.join(' ')}' ;;
+`);
+    expect(script).toContain(`
+    completion) options='--json --help --version' words='bash zsh fish' ;;
+`);
+  });
+
+  it('zsh has a line and a case for each command', async () => {
+    const script = await scriptOf('zsh');
+    expect(frameOf(script, /^ {8}(?:'.*|\S+\) _arguments [^]*? ;;)\n/gm))
+      .toBe(`#compdef nestjs-holdfast
+_nestjs-holdfast() {
+  local context state state_descr line
+  typeset -A opt_args
+  _arguments -C '1:command:->command' '*::argument:->argument'
+  case $state in
+    command)
+      local -a commands
+      commands=(
+      )
+      _describe command commands ;;
+    argument)
+      case $words[1] in
+      esac ;;
+  esac
+}
+if [ "$funcstack[1]" = _nestjs-holdfast ]; then
+  _nestjs-holdfast "$@"
+else
+  compdef _nestjs-holdfast nestjs-holdfast
+fi
+`);
+    for (const { name, summary } of COMMANDS)
+      expect(script).toContain(`        '${name}:${summary}'\n`);
+    const last = String.raw`--json[Print one JSON document]' \
+          '--help[Print this text]' \
+          '--version[Print the version]`;
+    expect(script).toContain(`
+        completion) _arguments \\
+          '${last}' \\
+          '1:shell:(bash zsh fish)' ;;
+`);
+    const redis = String.raw`*--redis[The Redis to ask. Several\: independent masters. Default\: $REDIS_URL]:URL:' \
+          '--cluster[The URLs are nodes of a Redis Cluster]' \
+          '--prefix[The keyPrefix of the application. Default\: lock\:]:TEXT:`;
+    expect(script).toContain(`
+        show) _arguments \\
+          '${redis}' \\
+          '${last}' \\
+          '1:key:( )' ;;
+`);
+    expect(script).toContain(`          '${last}' \\
+          '*:paths:_files' ;;
+`);
+    // No word stands behind it.
+    expect(script).toMatch(/ instances\) (?:.* \\\n)+ +'--version\[Print the version\]' ;;\n/);
+    expect(script).toContain(
+      String.raw`'--sort[Which come first\: waiting, held, key, expires. Default\: waiting]:ORDER:(waiting held key expires)'`,
+    );
+  });
+
+  it('fish has a line for each command, word and option', async () => {
+    const script = await scriptOf('fish');
+    const behind = (...names: readonly string[]) =>
+      `-n '__fish_seen_subcommand_from ${names.join(' ')}'`;
+    const [title, ...lines] = script
+      .split('\n')
+      .map((line) => line.replace(/^complete -c nestjs-holdfast (?=-)/, ''));
+    expect(title).toBe('# fish completion for nestjs-holdfast');
+    expect(lines).toEqual([
+      '-f',
+      ...COMMANDS.map(({ name, summary }) => `-n __fish_use_subcommand -a ${name} -d '${summary}'`),
+      `${behind('migrate')} -F`,
+      `${behind('completion')} -a 'bash zsh fish'`,
+      ...OPTION_NAMES.map((name) => expect.stringMatching(new RegExp(`-l ${name} .*-d '`))),
+      '',
+    ]);
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        `${behind('list', 'watch')} -l sort -x -a 'waiting held key expires' -d 'Which come first: waiting, held, key, expires. Default: waiting'`,
+        `${behind('release', 'release-instance', 'forget')} -s y -l yes -d 'Do not ask before acting'`,
+        "-l json -d 'Print one JSON document'",
+        "-s v -l version -d 'Print the version'",
+      ]),
+    );
+    expect(script.match(/^complete -c nestjs-holdfast -/gm)).toHaveLength(lines.length - 1);
+  });
+
+  it('a shell has texts that the shell takes as they are', () => {
+    expect(quoted("it's $HOME")).toBe(String.raw`'it'\''s $HOME'`);
   });
 });
 

@@ -31,6 +31,21 @@ describe('the options that lead to another place', () => {
   });
 });
 
+describe('the options that lead to another prefix', () => {
+  it('name nothing else, at a Cluster, too', () => {
+    const target = targetOf({ redis: ['redis://one'], cluster: true }, {});
+    expect(optionsOfPlace(target, HERE, { ...HERE, prefix: 'shop:' })).toBe('--prefix shop:');
+  });
+});
+
+describe('the place that is shown', () => {
+  it('has every address, the database and the prefix', () => {
+    expect(at('redis://one', 'redis://me:secret@two:6380/3').shown).toBe(
+      'one:6379, two:6380 (database 3), prefix lock:',
+    );
+  });
+});
+
 describe('the address of a master', () => {
   it.each([
     ['redis://replica:6379/2', 'replica:6379', 'redis://one:6380/2'],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { LockSummary } from '../../lib/admin/lock-admin.types.js';
+import type { InstanceInfo, LockSummary } from '../../lib/admin/lock-admin.types.js';
 import type { Finding, Level } from '../../packages/cli/lib/doctor/finding.js';
 import { findingLines } from '../../packages/cli/lib/text/findings.js';
 import { inkFor } from '../../packages/cli/lib/text/ink.js';
@@ -10,6 +10,8 @@ import { printable, toJson } from '../../packages/cli/lib/text/printable.js';
 import { tableLines, type Column } from '../../packages/cli/lib/text/table.js';
 import { lasting, moment } from '../../packages/cli/lib/text/times.js';
 import { fitted, padded, widthOf } from '../../packages/cli/lib/text/width.js';
+import { nameOf } from '../../packages/cli/lib/text/who.js';
+import { wrappedLine } from '../../packages/cli/lib/text/wrap.js';
 import { suggestion, UsageError } from '../../packages/cli/lib/usage-error.js';
 
 const ink = inkFor({ env: {}, isTty: false });
@@ -49,6 +51,40 @@ describe('texts of others', () => {
     expect(printable('order:注文 é')).toBe('order:注文 é');
     expect(toJson({ key: 'a\x1b\u009b\u202e' })).toBe('{"key":"a\\u001b\\u009b\\u202e"}');
     expect(JSON.parse(toJson({ key: 'a\x1b\u009b\u202e' }))).toEqual({ key: 'a\x1b\u009b\u202e' });
+  });
+});
+
+describe('a line', () => {
+  it('that fits is left as it is', () => {
+    expect(wrappedLine('    one two three', 17)).toEqual(['    one two three']);
+  });
+
+  it('that does not fit goes on below, two cells further to the right', () => {
+    expect(wrappedLine('    one two three four five six seven', 33)).toEqual([
+      '    one two three four five six',
+      '      seven',
+    ]);
+  });
+
+  it('has twenty cells for its text in any window', () => {
+    expect(wrappedLine('    one two three four five', 10)).toEqual([
+      '    one two three four',
+      '      five',
+    ]);
+  });
+});
+
+describe('an instance', () => {
+  const facts = { host: 'web-3', pid: 4711, application: 'orders' } as InstanceInfo;
+
+  it.each([
+    [{}, 'orders on web-3, pid 4711'],
+    [{ version: '1.4.2' }, 'orders 1.4.2 on web-3, pid 4711'],
+    [{ version: '1.4.2', service: 'audit' }, 'orders 1.4.2 (audit) on web-3, pid 4711'],
+    [{ service: 'audit' }, 'orders (audit) on web-3, pid 4711'],
+    [{ service: 'a\x1b' }, 'orders (a\\u{1b}) on web-3, pid 4711'],
+  ])('with %j has a name', (more, name) => {
+    expect(nameOf({ ...facts, ...more })).toBe(name);
   });
 });
 
@@ -124,15 +160,24 @@ describe('colours', () => {
     ['a terminal that has none', { TERM: 'dumb' }, true, '!'],
     ['FORCE_COLOR', { FORCE_COLOR: '1' }, false, red],
     ['FORCE_COLOR=0', { FORCE_COLOR: '0' }, true, '!'],
+    ['an empty FORCE_COLOR, which does not count', { FORCE_COLOR: '' }, false, '!'],
     ['NO_COLOR and FORCE_COLOR', { NO_COLOR: '1', FORCE_COLOR: '1' }, true, '!'],
   ])('with %s', (_, env, isTty, expected) => {
     expect(inkFor({ env, isTty }).red('!')).toBe(expected);
+  });
+
+  it('are not put around nothing', () => {
+    expect(inkFor({ env: {}, isTty: true }).red('')).toBe('');
   });
 });
 
 describe('times', () => {
   it.each([
     [412, '412 ms'],
+    [1_000, '1 s'],
+    [60_000, '1 min'],
+    [3_600_000, '1 h'],
+    [86_400_000, '1 d'],
     [-3, '0 ms'],
     [12_400, '12 s'],
     [252_000, '4 min 12 s'],
@@ -297,6 +342,13 @@ describe('the table of keys', () => {
       expect(head).toMatch(/^STATE\b/);
       expect(rows.map((row) => row.slice(0, 14).trimEnd())).toEqual(STATES);
     }
+  });
+
+  it('says how many places of a limit are in use', () => {
+    const lines = lockLines([{ ...held, mode: 'limit 3', inUse: 2 }], {
+      ...{ columns: Infinity, nowMs: 0, ink },
+    });
+    expect(lines[1]).toMatch(/ {2}limit 3, 2 in use$/);
   });
 
   it('leaves columns out from the right', () => {
