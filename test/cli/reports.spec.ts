@@ -1,5 +1,4 @@
 import { describe, expect, it } from '@jest/globals';
-import type { LockAdmin } from '../../lib/admin/lock-admin.js';
 import type {
   AuditEntry,
   HotKeys,
@@ -7,48 +6,13 @@ import type {
   InterventionOutcome,
   LockDescription,
 } from '../../lib/admin/lock-admin.types.js';
-import type { Context, RunWithRedis } from '../../packages/cli/lib/command.js';
 import { audit } from '../../packages/cli/lib/commands/audit.js';
 import { releaseInstance } from '../../packages/cli/lib/commands/release-instance.js';
 import { release } from '../../packages/cli/lib/commands/release.js';
 import { show } from '../../packages/cli/lib/commands/show.js';
 import { top } from '../../packages/cli/lib/commands/top.js';
 import type { GivenOptions } from '../../packages/cli/lib/options.js';
-import { inkFor } from '../../packages/cli/lib/text/ink.js';
-import { VirtualRuntime } from '../support/virtual-runtime.js';
-import { FakeTerminal } from './program.js';
-
-const REASON = { reason: 'stuck' };
-const HEAD = 'Redis at nowhere\n';
-
-/** What a command prints and does where operators find this. */
-async function run(
-  command: RunWithRedis,
-  admin: Partial<Record<keyof LockAdmin, unknown>>,
-  { options = {}, word = '', answers = [] as string[], canAsk = true, columns = Infinity } = {},
-) {
-  const terminal = Object.assign(new FakeTerminal(), {
-    canAsk,
-    answers,
-    window: { columns, rows: 24 },
-  });
-  const context = {
-    ...{ words: [word], word, options, terminal, ink: inkFor({ env: {}, isTty: false }) },
-    ...{ runtime: new VirtualRuntime(), target: { shown: 'nowhere', keyPrefix: 'lock:' } },
-    admin: () => ({ instances: async () => [instance()], ...admin }),
-  } as unknown as Context;
-  const code = await command(context);
-  const { stdout, stderr, questions } = terminal;
-  return { code, stdout, stderr, questions };
-}
-
-const NOW_MS = Date.UTC(2030, 0, 1);
-const instance = (facts: Partial<InstanceInfo> = {}): InstanceInfo => ({
-  ...{ id: 'one', application: 'orders', version: '1.4.2', host: 'web-3', pid: 4711 },
-  ...{ startedAt: new Date(NOW_MS - 60_000), seenAt: new Date(NOW_MS - 5_000) },
-  ...{ isUnresponsive: false, isListening: true, ...facts },
-});
-const NAME = 'orders 1.4.2 on web-3, pid 4711';
+import { HEAD, instance, NAME, NOW_MS, REASON, run } from './fake-admin.js';
 
 describe('show', () => {
   const KEY = 'order:42';
@@ -88,6 +52,48 @@ describe('show', () => {
       '      kill -9 4711',
       `      nestjs-holdfast release ${KEY} --if-holder 3f2a9c1d0e4b --reason '…'`,
     ]);
+  });
+
+  it('says which Redis it is, and nothing else beside the key', async () => {
+    for (const known of [
+      LOCK,
+      { ...LOCK, holders: [], once: undefined },
+      { ...LOCK, holders: [], line: [] },
+    ]) {
+      const admin = { describe: async () => known, instances: async () => [] };
+      expect(await run(show, admin, { word: KEY })).toMatchObject({ code: 0, stderr: HEAD });
+    }
+  });
+
+  it('looks for a key without the prefix only if it was given with one', async () => {
+    const asked: string[] = [];
+    const describeKey = async (key: string) => {
+      asked.push(key);
+      return { ...LOCK, key, state: 'free', holders: [], line: [], once: undefined };
+    };
+    for (const word of ['a', 'lock:', 'lock:a'])
+      expect(await run(show, { describe: describeKey }, { word })).toMatchObject({
+        ...{ code: 1, stderr: HEAD },
+      });
+    expect(asked).toEqual(['a', 'lock:', 'lock:a', 'a']);
+  });
+
+  it('counts the places of a limit, and the callers that it does not print', async () => {
+    const callers = (length: number) => Array.from({ length }, () => ({ since: new Date(NOW_MS) }));
+    const printed = async (length: number, mode = 'limit 3') => {
+      const [holder] = LOCK.holders;
+      const lock = {
+        ...{ ...LOCK, mode, holders: [{ ...holder, places: 2 }, holder] },
+        line: [{ ...LOCK.line[0], since: new Date(NOW_MS - 1_000), callers: callers(length) }],
+      };
+      return (await run(show, { describe: async () => lock }, { word: KEY })).stdout;
+    };
+    expect(await printed(10)).toContain('held, limit 3, 3 places in use, last');
+    expect(await printed(10, 'shared')).toContain('held, shared, last');
+    expect(await printed(10)).toMatch(/\n {2}1\. orders .*, since 2029-12-31 23:59:59 UTC\n/);
+    expect((await printed(10)).match(/a call by hand/g)).toHaveLength(10);
+    expect(await printed(10)).not.toContain('more\n');
+    expect(await printed(11)).toContain('\n     and 1 caller more\n');
   });
 
   it.each([30, 60, 80])('fits %d columns, and keeps indentations and commands', async (columns) => {
@@ -328,6 +334,28 @@ describe('release-instance', () => {
     expect(await freed([])).toMatchObject({ code: 1, stdout: 'one holds nothing.\n' });
   });
 
+  it('prints nothing in a dry run for an instance that has no record', async () => {
+    const dry = { found: [], options: { 'dry-run': true } };
+    expect(await freed([], dry)).toMatchObject({ code: 1, stdout: 'one holds nothing.\n' });
+  });
+
+  it('names what Redis did not confirm, before what could not be recorded', async () => {
+    const outcome = { status: 'done', keys: ['a'], unconfirmed: ['b', 'c'] };
+    const all = { ...outcome, notRecorded: 'OOM' };
+    const text = 'Redis did not confirm the release of b, c\n';
+    const { code, stderr } = await freed([], { outcome });
+    expect([code, stderr.endsWith(`\n\n${text}`)]).toEqual([3, true]);
+    const both = await freed([], { outcome: all });
+    expect([both.code, both.stderr.split(text)[1]]).toEqual([
+      3,
+      'It was done, and the audit log could not be written: OOM\n',
+    ]);
+    const { stdout } = await freed([], { outcome: all, options: { json: true, yes: true } });
+    expect(JSON.parse(stdout)).toEqual({
+      ...{ id: 'one', released: ['a'], unconfirmed: ['b', 'c'], notRecorded: 'OOM' },
+    });
+  });
+
   it('prints one document with --json, and nothing else', async () => {
     const options = { json: true, yes: true };
     const [some, none] = [await freed(['a'], { options }), await freed([], { options })];
@@ -463,7 +491,7 @@ describe('top', () => {
 
   it('prints one document with --json', async () => {
     const hot = { keys: [WAITED], unresponsive: [] } as unknown as HotKeys;
-    const { stdout, limits } = await shown(hot, { json: true, limit: '3' });
-    expect([JSON.parse(stdout), limits]).toEqual([hot, [3]]);
+    const { stdout, stderr, limits } = await shown(hot, { json: true, limit: '3' });
+    expect([JSON.parse(stdout), stderr, limits]).toEqual([hot, '', [3]]);
   });
 });
