@@ -10,7 +10,8 @@ import type { Found } from '../../packages/cli/lib/doctor/finding.js';
 import type { Answer, Server } from '../../packages/cli/lib/doctor/server.js';
 import type { CommonCheck, Subject } from '../../packages/cli/lib/doctor/subject.js';
 import { elsewhere, placesElsewhere } from '../../packages/cli/lib/elsewhere.js';
-import { targetOf } from '../../packages/cli/lib/target.js';
+import { withServers } from '../../packages/cli/lib/servers.js';
+import { targetOf, type Target } from '../../packages/cli/lib/target.js';
 import { VirtualRuntime } from '../support/virtual-runtime.js';
 
 const answered = (value: unknown): Answer => ({ status: 'answered', value });
@@ -209,6 +210,25 @@ describe('the services', () => {
       { level: 'unknown', text: expect.stringContaining('(one is away; two is away)') },
     ]);
     await expect(reported(new TypeError('planted'))).rejects.toThrow('planted');
+  });
+});
+
+describe('a server that is away', () => {
+  it('is an error, with what to check', async () => {
+    const away = [{ node: 'one:6379', message: 'connect to 10.0.0.1 failed.' }];
+    const redis = {
+      connected: async (work: (reached: object) => unknown) => work({ servers: [], away }),
+    } as unknown as Target['redis'];
+    expect(await withServers({ redis }, new VirtualRuntime(), async (reached) => reached)).toEqual({
+      servers: [],
+      away: [
+        {
+          ...{ check: 'connection', server: 'one:6379', level: 'error' },
+          text: 'It cannot be used: connect to 10.0.0.1 failed.',
+          remedy: 'Check address, password, database and network. No lock is granted there.',
+        },
+      ],
+    });
   });
 });
 

@@ -1,4 +1,4 @@
-import { EventEmitter } from 'node:events';
+import type { EventEmitter } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { start } from '../../packages/cli/lib/start.js';
@@ -144,6 +144,7 @@ describe('the terminal of the process', () => {
     stdout.emit(event);
     expect(heard).toBe(1);
     stop();
+    listen(processTerminal(), () => (heard += 1))();
     expect(stdout.listenerCount(event)).toBe(0);
   });
 

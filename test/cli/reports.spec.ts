@@ -334,6 +334,20 @@ describe('release-instance', () => {
     expect(await freed([])).toMatchObject({ code: 1, stdout: 'one holds nothing.\n' });
   });
 
+  it('prints in a dry run what it would release', async () => {
+    async function* all() {
+      for (const key of ['b', 'a', 'c'])
+        yield { key, leases: [{ instanceId: key === 'c' ? 'other' : 'one' }] };
+    }
+    const admin = { instances: async () => [DEAD], list: all };
+    const options = { 'dry-run': true, json: true };
+    const { code, stdout } = await run(releaseInstance, admin, { options, word: 'one' });
+    expect([code, JSON.parse(stdout)]).toEqual([
+      0,
+      { id: 'one', released: [], keys: ['a', 'b'], dryRun: true },
+    ]);
+  });
+
   it('prints nothing in a dry run for an instance that has no record', async () => {
     const dry = { found: [], options: { 'dry-run': true } };
     expect(await freed([], dry)).toMatchObject({ code: 1, stdout: 'one holds nothing.\n' });

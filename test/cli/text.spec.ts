@@ -56,7 +56,8 @@ describe('texts of others', () => {
 
 describe('a line', () => {
   it('that fits is left as it is', () => {
-    expect(wrappedLine('    one two three', 17)).toEqual(['    one two three']);
+    const line = '    one two three four five six seven';
+    expect(wrappedLine(line, line.length)).toEqual([line]);
   });
 
   it('that does not fit goes on below, two cells further to the right', () => {
