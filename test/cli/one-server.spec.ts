@@ -29,7 +29,7 @@ const found = async (
   kind: Kind = 'one Redis',
 ): Promise<readonly Found[]> =>
   check.examine(
-    { runtime: new VirtualRuntime(), prefix: 'lock:', database: 0, ...server } as Server,
+    { runtime: new VirtualRuntime(), prefix: 'lock:', database: 0, ...server } as unknown as Server,
     { kind } as Subject,
   );
 

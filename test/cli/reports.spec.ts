@@ -80,7 +80,7 @@ describe('show', () => {
 
   it('counts the places of a limit, and the callers that it does not print', async () => {
     const callers = (length: number) => Array.from({ length }, () => ({ since: new Date(NOW_MS) }));
-    const printed = async (length: number, mode = 'limit 3') => {
+    const printed = async (length: number, mode = 'limit:3') => {
       const [holder] = LOCK.holders;
       const lock = {
         ...{ ...LOCK, mode, holders: [{ ...holder, places: 2 }, holder] },
@@ -88,7 +88,7 @@ describe('show', () => {
       };
       return (await run(show, { describe: async () => lock }, { word: KEY })).stdout;
     };
-    expect(await printed(10)).toContain('held, limit 3, 3 places in use, last');
+    expect(await printed(10)).toContain('held, limit:3, 3 places in use, last');
     expect(await printed(10, 'shared')).toContain('held, shared, last');
     expect(await printed(10)).toMatch(/\n {2}1\. orders .*, since 2029-12-31 23:59:59 UTC\n/);
     expect((await printed(10)).match(/a call by hand/g)).toHaveLength(10);

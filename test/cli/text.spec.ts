@@ -346,10 +346,10 @@ describe('the table of keys', () => {
   });
 
   it('says how many places of a limit are in use', () => {
-    const lines = lockLines([{ ...held, mode: 'limit 3', inUse: 2 }], {
+    const lines = lockLines([{ ...held, mode: 'limit:3', inUse: 2 }], {
       ...{ columns: Infinity, nowMs: 0, ink },
     });
-    expect(lines[1]).toMatch(/ {2}limit 3, 2 in use$/);
+    expect(lines[1]).toMatch(/ {2}limit:3, 2 in use$/);
   });
 
   it('leaves columns out from the right', () => {
