@@ -137,7 +137,6 @@ _nestjs_holdfast() {
   done
   COMPREPLY=()
   case $previous in
-    --redis|--prefix|--limit|--interval|--reason|--if-holder|--by) return ;;
   esac
   local options= words=
   case $command in
@@ -148,6 +147,9 @@ _nestjs_holdfast() {
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
 complete -F _nestjs_holdfast nestjs-holdfast
+`);
+    expect(script).toContain(`
+    --redis|--prefix|--limit|--interval|--reason|--if-holder|--by) return ;;
 `);
     expect(script).toContain(`
     --sort) COMPREPLY=($(compgen -W 'waiting held key expires' -- "$current")); return ;;
