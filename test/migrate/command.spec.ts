@@ -5,6 +5,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -63,6 +64,17 @@ describe('nestjs-holdfast migrate', () => {
     expect(read('node_modules/redlock.js')).toBe(input);
   });
 
+  it('takes the files of a folder in the order of their names, and nothing but code', async () => {
+    for (const name of ['src/c.ts', 'src/b.mts', 'src/a.cts']) write(name, input);
+    const others = ['src/notes.md', 'src/types.d.ts', 'src/orders.ts.bak'];
+    for (const name of others) write(name, input);
+    symlinkSync(path('src/other.ts'), path('src/link.ts'));
+    const { stdout, stderr } = await run(['migrate', folder]);
+    expect(stdout.match(/\w+\.\w+(?=:)/g)).toEqual(['a.cts', 'b.mts', 'c.ts', 'orders.ts']);
+    expect(stderr).toContain('5 files read, 4 changed');
+    for (const name of others) expect(read(name)).toBe(input);
+  });
+
   it('changes the import of redlock only with --drop-in', async () => {
     const { stderr } = await run(['migrate', '--drop-in', folder]);
     expect(stderr).toContain('2 files read, 1 changed: 1 place rewritten, 1 place marked.');
@@ -100,6 +112,8 @@ describe('nestjs-holdfast migrate', () => {
       stderr:
         '2 files read, 1 to be changed: 1 place rewritten, 3 places marked.\nNothing was written.\n',
     });
+    const name = path('src/orders.ts');
+    expect(stdout).toContain(`--- a/${name}\n+++ b/${name}\n`);
     expect(stdout).toContain(
       "-import Redlock, { ExecutionError, type Lock, ResourceLockedError } from 'redlock';\n+import",
     );
@@ -189,11 +203,22 @@ describe('nestjs-holdfast migrate', () => {
 
   it('says what to install where typescript is missing, or has no API', () => {
     expect(() => loadCompiler([folder])).toThrow(
-      'which is not installed here: npm install --save-dev typescript@6.',
+      expect.objectContaining({
+        name: 'NoCompilerError',
+        message: expect.stringContaining(
+          'which is not installed here: npm install --save-dev typescript@6.',
+        ),
+      }),
     );
     mkdirSync(path('seven/node_modules/typescript'), { recursive: true });
     write('seven/node_modules/typescript/index.js', "exports.version = '7.0.2';");
     expect(() => loadCompiler([path('seven')])).toThrow('which TypeScript 7.0.2 does not have');
     expect(loadCompiler([path('seven'), process.cwd()]).createProgram).toBeDefined();
+  });
+
+  it('says what is wrong with a typescript that cannot be loaded', () => {
+    mkdirSync(path('node_modules/typescript'), { recursive: true });
+    write('node_modules/typescript/index.js', "throw new Error('out of order');");
+    expect(() => loadCompiler([folder])).toThrow('out of order');
   });
 });

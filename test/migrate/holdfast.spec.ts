@@ -3,7 +3,9 @@ import { channelNameOf, FORMER_EVENTS } from '../../lib/observe/channels.js';
 import { LOCK_MODULE } from '../../lib/options/lock-module-options.js';
 import { migrated, textAfter } from './migrated.js';
 
-const IMPORTS = "import { LockModule, LockService, WithLock } from 'nestjs-holdfast';\n";
+const IMPORTS =
+  "import { LockModule, LockOptionsFactory, LockService, WithLock } from 'nestjs-holdfast';\n" +
+  "import { createTestLocks } from 'nestjs-holdfast/testing';\n";
 
 const after = (code: string): string => textAfter('a.ts', IMPORTS + code).replace(IMPORTS, '');
 
@@ -41,11 +43,38 @@ describe('the former names of nestjs-holdfast', () => {
     ['a key function', 'class A { @WithLock((id) => `a:<params.id>`) async a(id: string) {} }'],
     ['a parameter of this name', "class A { @WithLock('a:<params.id>') async a(params: P) {} }"],
     ['a parameter that is a rest', "class A { @WithLock('a:<query.0>') async a(...query: P) {} }"],
+    ['an option that is asserted to be of another type', 'use({ maxClockStep: 1 } as Other);'],
+    ['an option of a function', 'use({ maxClockStep: 1 });'],
+    [
+      'a factory that is an argument of ours',
+      'createTestLocks({ useFactory: () => ({ maxClockStep: 1 }) });',
+    ],
+    [
+      'a method of a class that makes other options',
+      'class A { createLockOptions() { return { maxClockStep: 1 }; } }',
+    ],
+    [
+      'another method of a class that makes the options',
+      'class A implements LockOptionsFactory { createOther() { return { maxClockStep: 1 }; } }',
+    ],
+    [
+      'another part of what a test gets',
+      "const { clock } = createTestLocks(); clock.on('once', l);",
+    ],
+    ['what is got of the service', "registry.getHistory(LockService).on('once', listener);"],
     ['user', "class A { @WithLock('a:<user.id>') async a() {} }"],
     ['another decorator', "class A { @Cached('a:<params.id>') async a() {} }"],
   ])('are not those of %s', (_, code) => {
     expect(migrated('a.ts', `${IMPORTS}${code}\n`)).toEqual({ kind: 'untouched' });
   });
+
+  it.each(["('a:<params.id>')", "['a:<params.id>'] as const", "('a:<params.id>' as const)"])(
+    'are replaced in a key that is written %s',
+    (key) => {
+      const method = (written: string): string => `class A { @WithLock(${written}) async a() {} }`;
+      expect(after(method(key))).toBe(method(key.replace('params', 'request.params')));
+    },
+  );
 
   it('leave a file unread that has none', () => {
     expect(migrated('a.ts', `${IMPORTS}let x = ;\n`)).toEqual({ kind: 'untouched' });

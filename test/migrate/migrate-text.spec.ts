@@ -56,6 +56,21 @@ describe('the migration of a file', () => {
     expect(result).toMatchObject({ kind: 'changed', text: texts[1] });
   });
 
+  it.each([
+    ['LockModule\n  .forRoot({ redis })', false],
+    ['LockModule.\n  forRootAsync({ useClass: Options })', false],
+    ['RedisLockModule.forRoot ({ redis })', false],
+    ["const redis = 'redis://a'; LockModule.forRoot({ redis })", false],
+    ['// LockModule.forRoot({ redis })', true],
+    ['start();\n  // LockModule.forRoot({ redis })', true],
+    ['ClockModule.forRoot({ redis })', true],
+  ])('looks whether the module is registered: %s', (code, isMarked) => {
+    const { input } = fixtures.find(({ name }) => name === 'redis-semaphore/orders.ts')!;
+    const other = `import { LockModule } from 'nestjs-holdfast';\n${code};\n`;
+    const text = textAfter('a.ts', input, new Project([input, other]));
+    expect(text.includes('register LockModule')).toBe(isMarked);
+  });
+
   describe('of redlock', () => {
     const { name, input, expected } = fixtures.find((it) => it.name === 'redlock/service.ts')!;
     const afterIn = (files: readonly [string, ...string[]]): string =>
@@ -80,12 +95,29 @@ describe('the migration of a file', () => {
       ['a setting is of another kind', provider.replace('{ ', '{ lockScript: own, ')],
       ['its drift factor is not the default', provider.replace('{ ', '{ driftFactor: 0.1, ')],
       ['its scripts are replaced', provider.replace(' })', ' }, {})')],
+      ['a delay is below zero', provider.replace('100', '-100')],
+      [
+        'another one is made with other settings, for a variable',
+        `${provider}\nlet other;\nother = new Redlock([], { retryCount: 1 });`,
+      ],
+      ['a file that may make it cannot be parsed', `${provider}\nlet x = ;`],
       ['a class extends it', `${provider} class Other extends Redlock {}`],
     ])('keeps the calls where %s', (_, text) => {
       const result = afterIn([consumer, text]);
       expect(result).toContain("from '@nestjs-holdfast/redlock';");
       expect(result).toContain('await this.redlock.using(\n      ids,');
       expect(result).toContain('private readonly redlock: Redlock');
+    });
+
+    it.each([
+      ['has its own in a field', 'class A { redlock = new Redlock([], { retryCount: 1 }); }'],
+      [
+        'makes its own',
+        'class A { constructor() { this.redlock = new Redlock([], { retryCount: 1 }); } }',
+      ],
+      ['extends another one', 'class A extends B {}'],
+    ])('takes the wait from there, too, where another class %s', (_, class_) => {
+      expect(afterIn([consumer, `${provider}\n${class_}`])).toBe(afterIn([consumer, provider]));
     });
 
     it('needs no file that makes it where each call has settings', () => {

@@ -11,3 +11,7 @@ export const textAfter = (name: string, text: string, project?: Project): string
   const result = migrated(name, text, project);
   return result.kind === 'changed' ? result.text : text;
 };
+
+/** The text of the file after it, without the comments that it put there. */
+export const codeAfter = (name: string, text: string, project?: Project): string =>
+  textAfter(name, text, project).replaceAll(/^ *\/\/ TODO\(nestjs-holdfast\): .*\r?\n/gm, '');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { textAfter } from './migrated.js';
+import { codeAfter, textAfter } from './migrated.js';
 
 const after = (text: string): string => textAfter('a.ts', text);
 
@@ -31,10 +31,17 @@ describe('a mutex of a provider', () => {
       'readonly redis = client;',
       'readonly redis = client;\n\n  constructor(private readonly locks: LockService) {}',
     ],
+    [
+      'other names that are taken',
+      'readonly redis = client;\n  locks = [];\n\n  constructor() {}',
+      'readonly redis = client;\n  locks = [];\n\n  constructor(private readonly lockService: LockService) {}',
+    ],
   ])('becomes a lock where the class has %s', (_what, members, changed) => {
     const class_ = `@Injectable()\nclass Orders {\n  ${members}\n\n  async pay() {${MUTEX}\n  }\n}`;
     const text = after(withImport(class_));
-    const expected = class_.replace(members, changed).replace(MUTEX, ACQUIRED);
+    const name = /\w+(?=: LockService)/.exec(changed)?.[0];
+    const acquired = ACQUIRED.replace('locks', String(name));
+    const expected = class_.replace(members, changed).replace(MUTEX, acquired);
     expect(text).toContain(`import { LockService } from 'nestjs-holdfast';\n\n${expected}\n`);
     expect(text).not.toContain('redis-semaphore');
   });
@@ -50,6 +57,73 @@ describe('a mutex of a provider', () => {
     );
     expect(text).toContain("const mutex = await this.locks.acquire('a');");
   });
+
+  it('becomes a lock in a class that begins with a method', () => {
+    const text = after(
+      withImport(
+        `@Injectable()\nclass Orders {\n  pay() {\n    return async () => {${MUTEX}\n    };\n  }\n\n  ship() {}\n}`,
+      ),
+    );
+    expect(text).toContain(
+      `class Orders {\n  constructor(private readonly locks: LockService) {}\n\n  pay() {\n    return async () => {${ACQUIRED}\n    };`,
+    );
+  });
+
+  it.each(['a.mts', 'a.cts', 'a.tsx'])('becomes a lock in %s, too', (name) => {
+    const class_ = `@Injectable()\nclass Orders {\n  async pay() {${MUTEX}\n  }\n}`;
+    expect(textAfter(name, withImport(class_))).toContain(ACQUIRED);
+  });
+
+  describe('of a class that has LockService', () => {
+    const orders = `@Injectable()\nclass Orders {\n  constructor(private readonly locks: LockService) {}\n\n  async pay() {${MUTEX}\n  }\n}\n`;
+
+    it('becomes a lock of it', () => {
+      const ours = "import { LockService } from 'nestjs-holdfast';\n";
+      const theirs = "import { Mutex } from 'redis-semaphore';";
+      // What follows in the same line stays.
+      expect(codeAfter('a.ts', `${ours}${theirs}start();\n${orders}`)).toBe(
+        `${ours}start();\n${orders.replace(MUTEX, ACQUIRED)}`,
+      );
+    });
+
+    it('stays where the name means something else', () => {
+      const text = withImport(`class LockService {}\n\n${orders}`);
+      expect(codeAfter('a.ts', text)).toBe(text);
+    });
+
+    it.each(["import * as holdfast from 'nestjs-holdfast';", "import 'nestjs-holdfast';"])(
+      'gets an import beside %s',
+      (other) => {
+        const code = orders.replace('private readonly locks: LockService', '');
+        const text = codeAfter('a.ts', `${other}\n${withImport(code)}`);
+        expect(text).toContain(`${other}\n`);
+        expect(text).toContain("import { LockService } from 'nestjs-holdfast';\n");
+        expect(text).toContain(ACQUIRED);
+      },
+    );
+  });
+
+  it.each([
+    ['{ acquireAttemptsLimit: 5 }', '{ wait: 50 /* 5 × 10 ms */ }'],
+    ['{ acquireAttemptsLimit: 2_000 }', '{ wait: 10000 }'],
+    ['{ acquireAttemptsLimit: 2_000, acquireTimeout: 9_000 }', '{ wait: 9_000 }'],
+    ['{ acquireAttemptsLimit: +5 }', '{ wait: Math.min(10000, (+5) * 10) }'],
+  ])('with %s becomes a lock with %s', (settings, options) => {
+    const mutex = MUTEX.replace('{ acquireAttemptsLimit: 1 }', settings);
+    const text = after(
+      withImport(`@Injectable()\nclass Orders {\n  async pay() {${mutex}\n  }\n}`),
+    );
+    expect(text).toContain(`await this.locks.acquire('a', ${options});`);
+  });
+
+  it.each(['{ ...settings }', '{ [name]: 1 }', '{ acquireTimeout() {} }', 'settings'])(
+    'stays with %s',
+    (settings) => {
+      const mutex = MUTEX.replace('{ acquireAttemptsLimit: 1 }', settings);
+      const text = withImport(`@Injectable()\nclass Orders {\n  async pay() {${mutex}\n  }\n}`);
+      expect(codeAfter('a.ts', text)).toBe(text);
+    },
+  );
 
   it('leaves what was required where it was', () => {
     const text = after(
@@ -235,10 +309,118 @@ describe('a @RedisLock', () => {
       "class Orders {\n  @RedisLock('a')\n  pay() {}\n}",
       'needs a method that returns a Promise: make it async.',
     ],
+    [
+      'on an asynchronous generator',
+      "class Orders {\n  @RedisLock('a')\n  async *pay() {}\n}",
+      'needs a method that returns a Promise: make it async.',
+    ],
+    ...['PromiseSettledResult<void>', 'Map<string, Promise<void>>'].map((type) => [
+      `on a method that returns a ${type}`,
+      `class Orders {\n  @RedisLock('a')\n  pay(): ${type} {}\n}`,
+      'needs a method that returns a Promise: make it async.',
+    ]),
+    [
+      'on a property',
+      "class Orders {\n  @RedisLock('a')\n  pay = async () => {};\n}",
+      'replaces it.',
+    ],
+    [
+      'that another decorator gets',
+      "class Orders {\n  @Decorate('a', RedisLock)\n  async pay() {}\n}",
+      'replaces it.',
+    ],
+    ...[
+      ['a parameter that the method does not have', 'id', ''],
+      ['a parameter without a type', 'id', 'id'],
+      ['a parameter with a default', 'id', "id: string = 'a'"],
+      ['a default of its own', "id = 'a'", 'id: string'],
+      ['the rest of the parameters', '...id', '...id: string[]'],
+      ['a rest of its own', '...id', 'id: string'],
+    ].map(([what, own, parameters]) => [
+      `whose key takes ${what}`,
+      `class Orders {\n  @RedisLock((target, ${own}) => id)\n  async pay(${parameters}) {}\n}`,
+      'takes a template',
+    ]),
   ])('%s is marked, and stays', (_what, code, hint) => {
     const given = `import { RedisLock } from 'nestjs-simple-redis-lock';\n\n${code}\n`;
     const text = after(given);
     expect(text).toContain(HINT + hint);
     expect(text.replace(/^ *\/\/ TODO\(nestjs-holdfast\).*\n/m, '')).toBe(given);
+  });
+
+  it.each([
+    ["@RedisLock('a')\n  pay(): Promise<void> {}", "'a', { wait: '1m' }"],
+    [
+      "@RedisLock('a', 1_000, 50)\n  async pay() {}",
+      "'a', { ttl: 1_000, wait: 30000 /* 600 × 50 ms */ }",
+    ],
+    [
+      "@RedisLock('a', 1_000, undefined, 3)\n  async pay() {}",
+      "'a', { ttl: 1_000, wait: 300 /* 3 × 100 ms */ }",
+    ],
+    [
+      '@RedisLock((target, id) => id, 1_000)\n  async pay(id?: string) {}',
+      "(id?: string) => id, { ttl: 1_000, wait: '1m' }",
+    ],
+  ])('%s becomes @WithLock(%s)', (method, given) => {
+    const text = after(
+      `import { RedisLock } from 'nestjs-simple-redis-lock';\n\nclass Orders {\n  ${method}\n}\n`,
+    );
+    expect(text).toContain(
+      `class Orders {\n  @WithLock(${given})\n  ${method.split('\n  ')[1]}\n}\n`,
+    );
+  });
+
+  it('leaves what was required where it was', () => {
+    const required = "const { RedisLock } = require('nestjs-simple-redis-lock');\n";
+    const text = after(
+      `import { Injectable } from '@nestjs/common';\n${required}\nclass Orders {\n  @RedisLock('a')\n  async pay() {}\n}\n`,
+    );
+    expect(text).toContain(required);
+    expect(text).toContain("@WithLock('a', { wait: '1m' })");
+  });
+});
+
+describe('what names another package', () => {
+  it.each(['redis-semaphore', 'nestjs-simple-redis-lock', '@nestjs-redisx/locks'])(
+    'is marked, and stays: %s',
+    (name) => {
+      for (const code of [
+        `export { Mutex } from '${name}';`,
+        `export * from '${name}';`,
+        `let mutex: import('${name}').Mutex;`,
+        `const all = await import('${name}');`,
+        `jest.mock('${name}');`,
+      ]) {
+        const text = `${code}\n`;
+        expect(after(text)).toMatch(/^\/\/ TODO\(nestjs-holdfast\): name what replaces it\. /);
+        expect(codeAfter('a.ts', text)).toBe(text);
+      }
+    },
+  );
+
+  it('is marked by what is used of all its names', () => {
+    const text = after(
+      "import * as all from 'redis-semaphore';\n\nnew all.Semaphore(client, 'a', 5);\n",
+    );
+    expect(text).toContain('TODO(nestjs-holdfast): use the option "limit";');
+  });
+});
+
+describe('a mark', () => {
+  const withMutexes = (...lines: readonly string[]): string => withImport(lines.join('\n'));
+
+  it('stands above a text that goes over several lines', () => {
+    const code = "log(`The key is\n  ${new Mutex(client, 'a').key}\n`);";
+    const text = after(withMutexes(code));
+    expect(text).toMatch(/\n\n\/\/ TODO\(nestjs-holdfast\): inject .*\nlog\(`The/);
+    expect(text).toContain(code);
+  });
+
+  it('is put above a line that was added below a marked one', () => {
+    const first = after(withMutexes("const a = new Mutex(client, 'a'); // one", ''));
+    const added = `${first}const b = new Mutex(client, 'b');\n`;
+    const [mark] = /^\/\/ TODO.*\n/m.exec(first) ?? [''];
+    expect(after(added)).toBe(added.replace('const b', `${mark}const b`));
   });
 });
