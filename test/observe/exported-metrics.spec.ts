@@ -7,7 +7,8 @@ import { observeWithOpenTelemetry } from 'nestjs-holdfast/opentelemetry';
 import { registerLockMetrics } from 'nestjs-holdfast/prometheus';
 import { ACQUIRE, EVENTS, HOLD, RENEW, REQUEST } from '../../lib/observe/channels.js';
 import type { RequestContext } from '../../lib/observe/contexts.js';
-import { METRICS } from '../../lib/observe/metrics.js';
+import { METRICS, READ_METRICS } from '../../lib/observe/metrics.js';
+import { OPEN_STORES } from '../../lib/observe/nodes.js';
 import { nameIn } from '../../lib/prometheus/names.js';
 import { metricsInMemory } from './metrics-in-memory.js';
 
@@ -108,12 +109,19 @@ describe('the metrics of OpenTelemetry', () => {
     return { exported: lastExported, stop };
   }
 
-  it('have names, texts, units, buckets and values', async () => {
+  const TYPES = {
+    histogram: DataPointType.HISTOGRAM,
+    counter: DataPointType.SUM,
+    sum: DataPointType.SUM,
+    gauge: DataPointType.GAUGE,
+  } as const;
+
+  it('have names, texts, units, types, buckets and values', async () => {
     const { exported } = observe();
     await publishAll();
     const { scope, metrics } = await exported();
     expect(scope).toMatchObject({ name: 'nestjs-holdfast', version });
-    const of = ({ name, unit, help }: (typeof METRICS)[keyof typeof METRICS]) => {
+    const of = ({ name, unit, help, kind }: (typeof METRICS)[keyof typeof METRICS]) => {
       const found = metrics.find(({ descriptor }) => descriptor.name === name);
       expect(found?.descriptor).toMatchObject({
         name,
@@ -121,6 +129,7 @@ describe('the metrics of OpenTelemetry', () => {
         description: help,
         valueType: ValueType.DOUBLE,
       });
+      expect(found?.dataPointType).toBe(TYPES[kind]);
       expect(found?.dataPoints).toHaveLength(1);
       return found;
     };
@@ -142,6 +151,8 @@ describe('the metrics of OpenTelemetry', () => {
     });
     for (const id of ['renewals', 'losses', 'lockActive', 'waiterActive'] as const)
       expect(of(METRICS[id])?.dataPoints).toMatchObject([{ value: 1 }]);
+    for (const id of ['lockOldest', 'waiterOldest'] as const)
+      expect(of(METRICS[id])?.dataPoints).toMatchObject([{ value: expect.any(Number) }]);
     const isMonotonic = (id: 'losses' | 'lockActive'): unknown => {
       const found = of(METRICS[id]);
       return found?.dataPointType === DataPointType.SUM && found.isMonotonic;
@@ -151,12 +162,14 @@ describe('the metrics of OpenTelemetry', () => {
 
   it('are fed and read no more when they are stopped', async () => {
     const { exported, stop } = observe();
+    const store = { nodes: [], nodesMissing: 1 };
+    OPEN_STORES.add(store);
+    stops.push(() => OPEN_STORES.delete(store));
     await publishAll();
     stop();
     expect(isObserved()).toBe(false);
     const { metrics } = await exported();
     const names = metrics.map(({ descriptor }) => descriptor.name);
-    expect(names).not.toContain(METRICS.lockActive.name);
-    expect(names).not.toContain(METRICS.waiterActive.name);
+    for (const id of READ_METRICS) expect(names).not.toContain(METRICS[id].name);
   });
 });

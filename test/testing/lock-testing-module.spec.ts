@@ -71,6 +71,25 @@ describe('LockTestingModule in a unit test', () => {
     await expect(unserved).rejects.toThrow('OrdersModule');
   });
 
+  it('gives its service and TestLocks to the module that imports it where it is not global', async () => {
+    @Injectable()
+    class Refunds {
+      constructor(
+        readonly locks: LockService,
+        readonly testLocks: TestLocks,
+      ) {}
+    }
+    @Module({
+      imports: [LockTestingModule.forRoot({ isGlobal: false })],
+      providers: [Refunds],
+    })
+    class RefundsModule {}
+    const module = await Test.createTestingModule({ imports: [RefundsModule] }).compile();
+    const { locks, testLocks } = module.get(Refunds);
+    await testLocks.hold('refund');
+    expect(await locks.tryAcquire('refund')).toBeNull();
+  });
+
   it('takes the options of the module, and a name', async () => {
     class Jobs {
       constructor(@InjectLockService('jobs') readonly locks: LockService) {}

@@ -249,7 +249,10 @@ describe('fail and recover', () => {
   it('make the store unavailable: nothing runs unlocked', async () => {
     testLocks.fail();
     await expect(orders.pay('42')).rejects.toThrow(LockStoreUnavailableError);
-    await expect(locks.inspect('order:42')).rejects.toThrow(LockStoreUnavailableError);
+    await expect(locks.inspect('order:42')).rejects.toMatchObject({
+      code: 'LOCK_STORE_UNAVAILABLE',
+      detail: expect.stringContaining('Could not inspect "order:42"'),
+    });
     await expect(locks.forceRelease('order:42')).rejects.toThrow(LockStoreUnavailableError);
     expect(orders.paid).toEqual([]);
     testLocks.recover();
@@ -262,6 +265,20 @@ describe('fail and recover', () => {
     expect(await orders.pay('43')).toBe('paid 43');
     testLocks.fail('order:43');
     expect(await orders.pay('42')).toBe('paid 42');
+  });
+
+  it('concern a lock of several keys, of which one fails', async () => {
+    testLocks.fail('account:b');
+    await expect(orders.transfer('a', 'b')).rejects.toThrow(LockStoreUnavailableError);
+    await orders.transfer('a', 'c');
+    expect(testLocks.acquired).toEqual(['account:a,account:c']);
+  });
+
+  it('are what a health check finds', async () => {
+    testLocks.fail();
+    expect(await locks.health()).toMatchObject({ hasQuorum: false });
+    testLocks.recover();
+    expect(await locks.health()).toMatchObject({ hasQuorum: true });
   });
 
   it('let a lock end that cannot be renewed meanwhile', async () => {
