@@ -95,7 +95,7 @@ describe('the migration of a file', () => {
       ['a setting is of another kind', provider.replace('{ ', '{ lockScript: own, ')],
       ['its drift factor is not the default', provider.replace('{ ', '{ driftFactor: 0.1, ')],
       ['its scripts are replaced', provider.replace(' })', ' }, {})')],
-      ['a delay is below zero', provider.replace('100', '-100')],
+      ['a delay is below zero', provider.replace('100', '-1')],
       [
         'another one is made with other settings, for a variable',
         `${provider}\nlet other;\nother = new Redlock([], { retryCount: 1 });`,

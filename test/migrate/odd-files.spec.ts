@@ -134,6 +134,7 @@ describe('a mutex of a provider', () => {
     );
     expect(text).toContain(ACQUIRED);
     expect(text).toContain("const { Mutex } = require('redis-semaphore');");
+    expect(text).not.toContain('name what replaces it.');
   });
 });
 
@@ -418,7 +419,7 @@ describe('a mark', () => {
   });
 
   it('is put above a line that was added below a marked one', () => {
-    const first = after(withMutexes("const a = new Mutex(client, 'a'); // one", ''));
+    const first = after(withMutexes("const a = new Mutex(client, 'a'); // one"));
     const added = `${first}const b = new Mutex(client, 'b');\n`;
     const [mark] = /^\/\/ TODO.*\n/m.exec(first) ?? [''];
     expect(after(added)).toBe(added.replace('const b', `${mark}const b`));

@@ -99,6 +99,11 @@ describe('a service that a class does not use', () => {
       'constructor(\n    \n  ) {}',
     ],
     [
+      'the only parameter, with its comma below',
+      'constructor(\n    private readonly lockService: RedisLockService\n  ,) {}',
+      'constructor(\n    ) {}',
+    ],
+    [
       'the last parameter',
       'constructor(readonly name: string, private readonly lockService: RedisLockService) {}',
       'constructor(readonly name: string) {}',
