@@ -122,3 +122,27 @@ describe('a service that a class does not use', () => {
     expect(codeAfter('a.ts', text)).toBe(text);
   });
 });
+
+describe('the service of a class', () => {
+  it('that is no property of it stays', () => {
+    const text = IMPORT + classWith('constructor(lockService: RedisLockService) {}');
+    expect(codeAfter('a.ts', text)).toBe(text);
+  });
+
+  it.each([
+    'const { lockService } = this; await lockService.lock(id);',
+    "await this['lockService'].lock(id);",
+    'await other.lockService.lock(id);',
+  ])('stays where it is used like this: %s', (line) => {
+    const use = method('(other: Orders, id: string)', line);
+    const alone = IMPORT + classWith(INJECTED, use);
+    expect(codeAfter('a.ts', alone)).toBe(alone);
+    const beside = IMPORT + classWith(INJECTED, use, pay(...SECTION));
+    expect(codeAfter('a.ts', beside)).toBe(beside);
+  });
+
+  it('that it does not use goes with its comma and comment', () => {
+    const comma = INJECTED.replace(')', ' /* x */,)');
+    expect(after(IMPORT + classWith(comma))).toContain(classWith('constructor() {}'));
+  });
+});

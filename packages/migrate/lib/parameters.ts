@@ -7,14 +7,8 @@ export function removeParameter(subject: Subject, parameter: ts.ParameterDeclara
   const index = parameters.indexOf(parameter);
   const next = parameters[index + 1];
   const before = parameters[index - 1];
-  const { source } = subject;
   if (next !== undefined)
     subject.rewrite(parameter, subject.startOf(parameter), subject.startOf(next), '');
   else if (before !== undefined) subject.rewrite(parameter, before.end, parameter.end, '');
-  else {
-    const comma = parameters.hasTrailingComma
-      ? (/^\s*,/.exec(source.text.slice(parameter.end))?.[0].length ?? 0)
-      : 0;
-    subject.rewrite(parameter, subject.startOf(parameter), parameter.end + comma, '');
-  }
+  else subject.rewrite(parameter, subject.startOf(parameter), parameters.end, '');
 }

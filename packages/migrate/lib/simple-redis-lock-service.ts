@@ -3,6 +3,7 @@ import type { ImportChanges } from './import-changes.js';
 import { isProvider } from './injection.js';
 import { timesText } from './simple-redis-lock-times.js';
 import type { Project } from './project.js';
+import { isOnly } from './redlock-holders.js';
 import { findSection, type LockedSection } from './locked-section.js';
 import { removeParameter } from './parameters.js';
 import { isWithin, type Subject } from './subject.js';
@@ -44,24 +45,25 @@ function rewriteClass(
 ): boolean {
   const { ts } = subject;
   const { parent: target } = parameter.parent;
+  const { name } = parameter;
   const property = subject.propertyOf(parameter);
-  if (property === undefined || !ts.isClassDeclaration(target) || !isProvider(subject, target))
-    return false;
+  if (property === undefined || !ts.isIdentifier(name)) return false;
+  if (!ts.isClassDeclaration(target) || !isProvider(subject, target)) return false;
   if (decorators.some((node) => isWithin(node, target))) return false;
+  const mentions = subject.mentionsOf(property).filter((node) => node !== parameter.name);
+  const sections = mentions.flatMap((mention) => findSection(subject, mention) ?? []);
+  const known = new Set(sections.flatMap(({ mentions: own }) => own));
   // Others may use what is not private.
   const isPrivate = parameter.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.PrivateKeyword);
-  if (isPrivate !== true || !isOnlyProperty(subject, parameter, property)) return false;
-  const mentions = subject.mentionsOf(property).filter((node) => node !== parameter.name);
+  if (isPrivate !== true || !isOnly(subject, { target, declaration: parameter, name }, known))
+    return false;
   if (mentions.length === 0) {
     if (project.isConstructed(target)) return false;
     removeParameter(subject, parameter);
     return true;
   }
-  const sections = mentions.flatMap((mention) => findSection(subject, mention) ?? []);
-  const known = new Set(sections.flatMap(({ mentions: own }) => own));
   const methods = new Set(sections.map(({ method }) => method));
   const isCertain =
-    mentions.every((mention) => known.has(mention)) &&
     methods.size === sections.length &&
     sections.every((section) => optionsOf(subject, section) !== undefined);
   if (!isCertain || !imports.canWant('LockService')) return false;
@@ -70,17 +72,6 @@ function rewriteClass(
   for (const section of sections) rewriteSection(subject, section);
   return true;
 }
-
-/** Whether the parameter itself is used nowhere, only its property. */
-const isOnlyProperty = (
-  subject: Subject,
-  parameter: ts.ParameterDeclaration,
-  property: ts.Symbol,
-): boolean => {
-  const all = subject.mentionsOf(subject.symbolOf(parameter.name));
-  const own = new Set(subject.mentionsOf(property));
-  return all.every((node) => node === parameter.name || own.has(node));
-};
 
 function optionsOf(subject: Subject, { call }: LockedSection): string | undefined {
   const [, expire, interval, times] = call.arguments;

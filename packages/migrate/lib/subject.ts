@@ -96,6 +96,7 @@ export class Subject {
 
   /** A parameter that is a property has two meanings: the parameter, and the property. */
   propertyOf(parameter: ts.ParameterDeclaration): ts.Symbol | undefined {
+    if (!this.ts.isParameterPropertyDeclaration(parameter, parameter.parent)) return undefined;
     return this.#checker
       .getSymbolsOfParameterPropertyDeclaration(parameter, this.textOf(parameter.name))
       .find(({ flags }) => (flags & this.ts.SymbolFlags.Property) !== 0);
