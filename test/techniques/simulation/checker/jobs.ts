@@ -1,4 +1,4 @@
-import { byKey } from '../../faults/grants.js';
+import { byKey, nameOf } from '../../faults/grants.js';
 import { isOfOperator, type Scenario } from '../scenario.js';
 import type { Facts } from './facts.js';
 
@@ -30,9 +30,10 @@ const jobsOf = ({ processes }: Scenario): ReadonlyMap<string, number> =>
 /** Whatever happens to the process that works. Its clock tells how long it has worked. */
 function repeated(
   jobs: ReadonlyMap<string, number>,
-  { grants, losses, done }: Facts,
+  { events, grants, losses, done }: Facts,
 ): readonly string[] {
   if (done.some(({ fault }) => fault.kind === 'process-clock-set')) return [];
+  const lost = new Set(events.flatMap((event) => (event.type === 'lost' ? [nameOf(event)] : [])));
   return [...byKey(grants)].flatMap(([key, runs]) => {
     const atLeastMs = jobs.get(key);
     if (atLeastMs === undefined) return [];
@@ -43,7 +44,9 @@ function repeated(
     return runs.flatMap((run, index) => {
       const before = runs[index - 1];
       if (before === undefined || isLost(run.grantedAt)) return [];
-      const afterMs = run.grantedAt - before.grantedAt;
+      // "After a loss, it is counted from when Redis granted the lock."
+      const since = lost.has(before.name) ? before.askedAt : before.grantedAt;
+      const afterMs = run.grantedAt - since;
       return afterMs < atLeastMs - SLACK_MS
         ? [
             `cron: ${run.name} ran "${key}" ${afterMs.toFixed(0)} ms after ${before.name}, which keeps it for ${atLeastMs} ms`,
