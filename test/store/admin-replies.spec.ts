@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { instanceIn } from '../../lib/store/redis/node/admin-replies.js';
+import { holdersIn, instanceIn, onceIn } from '../../lib/store/redis/node/admin-replies.js';
 
 const KNOWN = {
   ...{ id: 'one', application: 'shop', host: 'h', pid: 7, startedAtMs: 1_000 },
@@ -27,10 +27,35 @@ describe('the record of an instance', () => {
     expect(found(more)).toBeUndefined();
   });
 
-  it.each([[[null]], [['text']], [[{ leaseId: 5 }]], ['none']])(
+  it.each([[[null]], [['text']], [[{ leaseId: 5 }]], [[{ leaseId: 'lease' }, null]], ['none']])(
     'does without leases that are of another kind: %j',
     (holds) => {
       expect(found({ holds })).toMatchObject({ id: 'one', holds: undefined });
     },
   );
+});
+
+describe('the record of work that is to be done once', () => {
+  it.each([
+    ['running', { state: 'running', attempts: 2, text: 'why', remainingMs: 100 }],
+    ['unheard of', undefined],
+    [5, undefined],
+  ])('counts where its state is known, and is left out with any other: %j', (state, found) => {
+    expect(onceIn([state, '2', 'why'], 100)).toEqual(found);
+  });
+});
+
+describe('the holders of a key', () => {
+  it('are listed once each, however many places they have', () => {
+    const [one, other] = ['holdfast:one*2:limit:3', 'holdfast:other:limit:3'];
+    const ends = [
+      [`+1:${one}`, 4_000_000],
+      [one, 4_000_000],
+      [other, 5_000_000],
+    ] as const;
+    expect(holdersIn(ends, 2_000)).toEqual([
+      { token: one, remainingMs: 1_000 },
+      { token: other, remainingMs: 2_000 },
+    ]);
+  });
 });

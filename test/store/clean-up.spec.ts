@@ -206,6 +206,42 @@ describe('the clean-up', () => {
     expect(removed).toHaveLength(2_499);
   });
 
+  it('asks for none a second time while its first request is on its way', async () => {
+    const { clock, store, add } = setUp();
+    const gate = deferred<ReleaseOutcome>();
+    store.onRelease = ({ token }) => (token === 'token:0' ? gate.promise : OUTAGE);
+    add(2);
+    await clock.advance(10_000);
+    const tokens = store.released.map(({ token }) => token);
+    expect(tokens.filter((token) => token === 'token:0')).toHaveLength(1);
+    expect(tokens.length).toBeGreaterThan(3);
+  });
+
+  it('begins no second round during a round', async () => {
+    const { clock, store, add } = setUp();
+    store.onRelease = () => OUTAGE;
+    add(30);
+    await settled();
+    const gate = deferred<ReleaseOutcome>();
+    store.onRelease = ({ token }) => (token === 'token:30' ? OUTAGE : gate.promise);
+    await clock.advance(100);
+    expect(store.released).toHaveLength(30 + 10);
+    add(1);
+    await clock.advance(60_000);
+    expect(store.released).toHaveLength(30 + 10 + 1);
+    gate.resolve({ status: 'released' });
+  });
+
+  it('stops at a request that never left the process, also where no second one would be better', async () => {
+    const { clock, store, add } = setUp();
+    store.onRelease = () => ({ ...FORBIDDEN, sent: false });
+    add(100);
+    await clock.advance(1_000);
+    const before = store.released.length;
+    await clock.advance(5_000);
+    expect(store.released.length - before).toBeLessThanOrEqual(2 * 10);
+  });
+
   it('leaves the line of a token also when that is to be removed a second time', async () => {
     const { clock, store, cleanUp } = setUp();
     store.onRelease = () => OUTAGE;

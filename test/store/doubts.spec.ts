@@ -76,6 +76,7 @@ describe('after a request that failed, a server', () => {
     expect(warn).toHaveBeenCalledTimes(1);
     looks.setAside(undefined);
     expect(setAside.mock.lastCall).toEqual([undefined]);
+    expect(warn).toHaveBeenCalledTimes(1);
     looks.doubtAfter(failed('error'));
     expect(doubted).toHaveBeenCalledTimes(1);
   });

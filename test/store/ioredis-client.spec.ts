@@ -10,6 +10,7 @@ import {
   IoredisCluster,
   IoredisSingle,
 } from '../../lib/store/redis/client/ioredis/ioredis-client.js';
+import { isMockedClient } from '../../lib/store/redis/client/ioredis/ioredis-shape.js';
 import { IoredisSubscriber } from '../../lib/store/redis/client/ioredis/ioredis-subscriber.js';
 import {
   logsInWith,
@@ -66,9 +67,29 @@ describe('a client of ioredis', () => {
     }
   });
 
+  it('of a Cluster that it has not reached says so to who wants to listen', () => {
+    const cluster = new Cluster([{ host: 'h' }], { lazyConnect: true });
+    const client = new IoredisCluster(cluster, NO_EVENTS, new VirtualRuntime());
+    const listen = () =>
+      client.openSubscriber({ onMessage: ignore, onMoved: ignore, onError: ignore, onEnd: ignore });
+    expect(listen).toThrow('no master of the cluster is known yet');
+  });
+
   it('that makes no command of a call cannot be used', () => {
     const mute = { call: ignore } as unknown as Redis;
     expect(() => commandClassOf(mute)).toThrow('the client has made no command');
+  });
+});
+
+describe('a client of ioredis-mock', () => {
+  const own = { shaScripts: {}, customCommands: {}, keyData: {} };
+
+  it.each([
+    [true, 'all', own],
+    [false, 'one', { keyData: {} }],
+    [false, 'none', {}],
+  ])('is known (%j) by what only it has: of that a client has %s', (isIt, _, value) => {
+    expect(isMockedClient(value)).toBe(isIt);
   });
 });
 
@@ -95,6 +116,19 @@ describe('a subscriber with ioredis', () => {
     expect(subscriber.isReady).toBe(true);
     redis.emit('error', new Error('a reply without a request'));
     expect(errors).toEqual(['told']);
+  });
+
+  it('hears messages of both kinds of channels, and that a channel has moved', () => {
+    const heard: string[] = [];
+    const redis = new Redis({ lazyConnect: true });
+    new IoredisSubscriber(redis, {
+      ...{ onError: ignore, onEnd: ignore, onMoved: () => heard.push('moved') },
+      onMessage: (message) => heard.push(message),
+    });
+    redis.emit('message', 'channel', 'plain');
+    redis.emit('smessage', 'channel', 'sharded');
+    redis.emit('moved');
+    expect(heard).toEqual(['plain', 'sharded', 'moved']);
   });
 });
 
@@ -124,6 +158,16 @@ describe('why no node of a Cluster can be asked, with ioredis,', () => {
     const problem = problems.problemOf(error);
     if (typeof expected === 'string') expect(problem).toBe(expected);
     else expect(problem).toMatch(expected);
+  });
+
+  it('is nothing of the time before it was ready', () => {
+    const cluster = new Cluster([{ host: 'h' }], { lazyConnect: true });
+    const problems = new ClusterProblems(cluster);
+    const node = new Redis({ lazyConnect: true });
+    cluster.emit('+node', node);
+    node.duplicate().emit('error', new Error('before'));
+    cluster.emit('ready');
+    expect(problems.problemOf(failure('None.', CLOSED))).toBe('None. Connection is closed.');
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import calculateSlot from 'cluster-key-slot';
-import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
+import { keyIn, keyNames } from '../../lib/store/redis/scripts/key-names.js';
 
 const PREFIXES = ['lock:', '', '{app}:', 'team:{app}:lock:', 'a{b', '{{app}:', '{}x{y}:'];
 const KEYS = [
@@ -46,5 +46,17 @@ describe('keyNames', () => {
           expect(!side.startsWith(prefix) || /[{}]/.test(side.slice(prefix.length))).toBe(true);
       }
     }
+  });
+});
+
+describe('keyIn', () => {
+  it.each([
+    ['lock:order:42', 'order:42'],
+    ['{lock:order:42}:queue', 'order:42'],
+    ['{lock:order:42}:fence', undefined],
+    ['lock:', undefined],
+    ['session:7', undefined],
+  ])('finds in the name %j the key %j', (name, key) => {
+    expect(keyIn('lock:')(name)).toBe(key);
   });
 });

@@ -8,6 +8,7 @@ import { addressOf } from '../../lib/store/redis/client/ioredis/ioredis-options.
 import { ioredisClusterAt } from '../../lib/store/redis/client/ioredis/redis-source.js';
 import {
   isClusterClient,
+  isLocatedClient,
   redisSource,
   type RedisLocation,
 } from '../../lib/store/redis/client/redis-location.js';
@@ -87,6 +88,18 @@ describe('a location', () => {
     ['h:6379', { host: 'h', sentinels: [] }],
   ])('is named %j', (name, options) => {
     expect(addressOf(options)).toBe(name);
+  });
+});
+
+describe('a client', () => {
+  it.each<[boolean, unknown]>([
+    [true, new Redis({ lazyConnect: true })],
+    [false, 'redis://h'],
+    [false, { host: 'h' }],
+    [false, undefined],
+    [false, null],
+  ])('is known by its shape, whatever else is given: %j', (isClient, value) => {
+    expect(isLocatedClient(value)).toBe(isClient);
   });
 });
 

@@ -104,3 +104,16 @@ describe.each(REPLIES)('the reply to %s', (what, verb, reply, done, malformed) =
 it('a fence is not raised at a key that is not held', () => {
   expect(decode(raiseFenceScript, 0)).toEqual({ status: 'lost' });
 });
+
+it('an attempt at once-only work does not end that another one has replaced', () => {
+  expect(decode(endScript, [0])).toEqual({ status: 'superseded' });
+});
+
+it.each([
+  ['text', 'text'],
+  ['', undefined],
+  [null, undefined],
+  [5, undefined],
+])('once-only work that was done has the value of a text alone: %j', (detail, value) => {
+  expect(decode(beginScript, [2, 1, detail])).toStrictEqual({ status: 'done', attempts: 1, value });
+});

@@ -3,6 +3,7 @@ import { Redis, ReplyError } from 'ioredis';
 import { redisSource } from '../../lib/store/redis/client/redis-location.js';
 import {
   isBroken,
+  isElsewhere,
   isPassing,
   isReply,
   withForeignKeys,
@@ -35,6 +36,17 @@ describe('errors of ioredis whose classes a minifier has renamed', () => {
   it('of another copy of ioredis keep their name', () => {
     const error = Object.assign(new Error('WRONGTYPE'), { name: 'ReplyError' });
     expect(isReply(error)).toBe(true);
+  });
+});
+
+describe('an error of a key that lies at another node', () => {
+  it.each([
+    [true, 'MOVED 866 10.0.0.1:6379'],
+    [true, "CROSSSLOT Keys in request don't hash to the same slot"],
+    [false, 'MOVEDON'],
+    [false, "NOPERM User app has no permissions to run the 'ASK' command"],
+  ])('is known by how it begins: %j, %s', (isIt, message) => {
+    expect(isElsewhere(message)).toBe(isIt);
   });
 });
 
