@@ -20,15 +20,18 @@ let warnings: string[];
 
 /** What becomes of a subscription. */
 let onSubscribe: () => void;
+let onConnect: () => void;
 let ownerOf: () => string | undefined;
+let onRefresh: () => void;
 
 beforeEach(() => {
   runtime = new VirtualRuntime();
   redis = new FakeRedis(runtime);
   redis.answerTo('spublish', () => 1);
   warnings = [];
-  onSubscribe = () => undefined;
+  onSubscribe = onConnect = () => undefined;
   ownerOf = () => 'a:1';
+  onRefresh = () => undefined;
 });
 
 afterEach(async () => {
@@ -48,9 +51,19 @@ async function listen(kind: 'single' | 'cluster'): Promise<'listening' | 'pollin
     const openSubscriber = client.openSubscriber.bind(client);
     return Object.assign(client, {
       ...{ kind, hasShardedChannels: kind === 'cluster', ownerOf: () => ownerOf() },
+      refreshSlots: () => {
+        onRefresh();
+      },
       openSubscriber: (...args: Parameters<typeof openSubscriber>): SubscriberClient => {
         const subscriber = openSubscriber(...args);
-        const subscribe = subscriber.subscribe.bind(subscriber);
+        const [connect, subscribe] = [
+          subscriber.connect.bind(subscriber),
+          subscriber.subscribe.bind(subscriber),
+        ];
+        subscriber.connect = async () => {
+          onConnect();
+          await connect();
+        };
         subscriber.subscribe = async (...what) => {
           onSubscribe();
           await subscribe(...what);
@@ -115,9 +128,41 @@ describe('the inbox of a process', () => {
   it('that nobody knows a master for says which slot is without one', async () => {
     ownerOf = () => undefined;
     expect(await listen('cluster')).toBe('polling');
+    expect(warnings).toEqual([]);
     await runtime.advance(RETRIED_MS);
     expect(warnings).toEqual([
       expect.stringMatching(/^Cannot be .* \(no master of slot \d+ is known yet\)\. Waiting/),
     ]);
+  });
+
+  it('that nobody knows a master for asks where its slot is, and is heard then', async () => {
+    ownerOf = () => undefined;
+    onRefresh = () => {
+      ownerOf = () => 'a:1';
+    };
+    expect(await listen('cluster')).toBe('polling');
+    await runtime.advance(RETRIED_MS);
+    expect(store.inbox.isSubscribed).toBe(true);
+    expect(warnings).toEqual([]);
+  });
+
+  it.each(['single', 'cluster'] as const)(
+    'that could not connect does so later, to the same server: %s',
+    async (kind) => {
+      onConnect = () => {
+        throw new Error('connect ECONNREFUSED');
+      };
+      expect(await listen(kind)).toBe('polling');
+      onConnect = () => undefined;
+      await runtime.advance(RETRIED_MS);
+      expect(store.inbox.isSubscribed).toBe(true);
+    },
+  );
+
+  it('sends no messages to itself while it is heard on a plain channel', async () => {
+    await listen('single');
+    redis.received.length = 0;
+    await runtime.advance(120_000);
+    expect(redis.received.filter(([name]) => name === 'publish')).toEqual([]);
   });
 });

@@ -1,5 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
+import { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import type { ConnectError } from '../../lib/store/redis/client/connect-problem.js';
 import { ClusterProblems } from '../../lib/store/redis/client/ioredis/cluster-problems.js';
 import {
@@ -65,6 +67,32 @@ describe('a client of ioredis', () => {
       await settled();
       expect(calls).toEqual(Array.from({ length: moments }, () => together).flat());
     }
+  });
+
+  it('sends many requests of one moment in several packets', async () => {
+    const calls: string[] = [];
+    const stream = { cork: () => calls.push('cork'), uncork: () => calls.push('uncork') };
+    const redis = new Redis({ lazyConnect: true });
+    const client = new IoredisSingle(redis, NO_EVENTS, () => redis);
+    Object.assign(redis, { stream, call: async (name: string) => calls.push(name) });
+    const large = Array.from({ length: 70 }, String);
+    await Promise.all(['a', 'b', 'c'].map((name) => client.command(name, ...large)));
+    await settled();
+    expect(calls.join(' ')).toBe('cork a b uncork cork c uncork');
+  });
+
+  it.each([
+    ['is connected, and was not answered', { connecting: false, secureConnecting: true }, true],
+    ['is not connected', { connecting: true, secureConnecting: true }, false],
+    ['was answered', { connecting: false, secureConnecting: false }, false],
+  ])('that asks for TLS and %s hints at a port without TLS: %j', (_, state, hints) => {
+    const redis = new Redis({ lazyConnect: true, tls: {} });
+    const stream = new TLSSocket(new Socket());
+    for (const [name, value] of Object.entries(state))
+      Object.defineProperty(stream, name, { value });
+    Object.assign(redis, { stream });
+    const client = new IoredisSingle(redis, NO_EVENTS, () => redis);
+    expect(client.hintAt('not connected within 1000 ms').includes('but not TLS')).toBe(hints);
   });
 
   it('of a Cluster that it has not reached says so to who wants to listen', () => {

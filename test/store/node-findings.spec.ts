@@ -3,10 +3,12 @@ import type { RedisStore } from '../../lib/store/redis/node/redis-store.js';
 import { redisLockStore } from '../../lib/store/redis/redis-lock-store.js';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { extendScript } from '../../lib/store/redis/scripts/extend.js';
+import { take } from '../../lib/store/redis/scripts/plain.js';
 import { quarantineScript } from '../../lib/store/redis/scripts/quarantine.js';
+import { releaseScript } from '../../lib/store/redis/scripts/release.js';
 import { transferScript } from '../../lib/store/redis/scripts/transfer.js';
 import type { RedisClient } from '../../lib/store/redis/client/redis-client.js';
-import { FakeRedis, LOST } from '../support/fake-redis.js';
+import { FakeRedis, LOST, RETRY_MS } from '../support/fake-redis.js';
 import { VirtualRuntime } from '../support/virtual-runtime.js';
 import { request } from './open-store.js';
 
@@ -37,13 +39,16 @@ async function during<T>(outcome: Promise<T>, ms = 10): Promise<T> {
   return (await Promise.race([outcome, late])) as T;
 }
 
-async function open(restartGuard?: { maxTtlMs: number; bootstrap: boolean }): Promise<void> {
+async function open(
+  restartGuard?: { maxTtlMs: number; bootstrap: boolean },
+  withinMs = 100,
+): Promise<void> {
   store = redisLockStore({
     ...{ redis: ['redis://fake'], keyPrefix: 'lock:', nodeTimeoutMs: 1_000, fenceKeepMs: 600_000 },
     ...{ warn: (message: string) => warnings.push(message), restartGuard },
     ...{ runtime, sourceOf: () => redis },
   }) as RedisStore;
-  await during(store.open(), 100);
+  await during(store.open(), withinMs);
 }
 
 const look = (): Promise<unknown> => during(store.looks.look('later'));
@@ -189,7 +194,10 @@ describe('a server that refuses its connection', () => {
     Object.assign(redis, { database: 3 });
     redis.answerTo('select', () => new Error('NOPERM no permissions to run select'));
     await open();
-    for (const key of ['a', 'b']) await during(store.acquire(request(key)));
+    for (const key of ['a', 'b'])
+      expect(await during(store.acquire(request(key)))).toMatchObject({
+        nodes: [{ message: expect.stringMatching(/database 3: NOPERM/) }],
+      });
     expect(warnings).toEqual([
       expect.stringMatching(/^Redis at fake:6379 is not usable: .* database 3: NOPERM/),
     ]);
@@ -228,5 +236,75 @@ describe('a renewal of as many keys as one script takes', () => {
     const keys = Array.from({ length: 500 }, (_, index) => `key:${String(index)}`);
     expect(await during(store.extend([request(keys)]))).toEqual([{ status: 'extended' }]);
     expect(redis.countOf(extendScript)).toBe(1);
+  });
+});
+
+describe('a server that is connected, and does not answer when it is asked for a lock', () => {
+  it('is not usable yet: nothing is said of slots, which it does not have', async () => {
+    redis.answerTo(acquireScript.sha, () => LOST);
+    await open(undefined, 2_000);
+    expect(warnings).toEqual([
+      expect.stringMatching(/^Redis at fake:6379 is not usable yet: no answer within 1000 ms/),
+    ]);
+  });
+});
+
+describe('a server that cannot be reached', () => {
+  it('is not waited for by those who ask for a lock', async () => {
+    await open();
+    redis.isUp = false;
+    redis.cut();
+    await runtime.advance(RETRY_MS + 10);
+    expect(await during(store.acquire(request('key')), 0)).toMatchObject({
+      ...{ status: 'unavailable', sent: false },
+      nodes: [{ kind: 'connection', message: 'connect ECONNREFUSED' }],
+    });
+  });
+});
+
+describe('requests that go out together', () => {
+  it('are asked again, each by its whole script, when the reply is none of ours', async () => {
+    await open();
+    const answerOf = redis.answerOf.bind(redis);
+    redis.answerOf = (name, args) =>
+      args[0] === take.sha && args[1] !== 4 ? null : answerOf(name, args);
+    const asking = ['a', 'b', 'c'].map((key) => store.acquire(request(key)));
+    redis.received.length = 0;
+    expect(await during(Promise.all(asking), 100)).toMatchObject(
+      Array(3).fill({ status: 'granted' }),
+    );
+    expect(redis.countOf(acquireScript)).toBe(2);
+  });
+});
+
+describe('an entry of the audit log that cannot be written', () => {
+  it('is reported as the server says it', async () => {
+    await open();
+    const message = 'WRONGTYPE Operation against a key holding the wrong kind of value';
+    redis.answerTo('xadd', () => new Error(message));
+    const noting = store.admin.note('entry').catch((error: unknown) => error);
+    expect(await during(noting)).toMatchObject({ nodes: [{ message }] });
+  });
+});
+
+describe('a store that is closed', () => {
+  it('tries a last time to remove what a request may have left', async () => {
+    await open();
+    redis.answerTo(releaseScript.sha, () => new Error('OOM command not allowed'));
+    redis.received.length = 0;
+    store.remove(request('key'));
+    await runtime.advance(10);
+    expect(redis.countOf(releaseScript)).toBe(1);
+    await during(store.close(), 2_000);
+    expect(redis.countOf(releaseScript)).toBe(2);
+  });
+
+  it('sends nothing any more', async () => {
+    await open();
+    await during(store.close(), 2_000);
+    expect(await during(store.acquire(request('key')))).toMatchObject({
+      ...{ status: 'unavailable', sent: false },
+      nodes: [{ message: 'is closed' }],
+    });
   });
 });

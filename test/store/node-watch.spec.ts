@@ -33,6 +33,16 @@ describe('the watch over a server that gives errors', () => {
     watch.close();
   });
 
+  it('says what is found at the start when the other servers are known, too', () => {
+    const { watch, warnings } = watching(AWAY);
+    watch.starts();
+    watch.found(AWAY, 'start');
+    expect(warnings).toEqual([]);
+    watch.started();
+    expect(warnings).toEqual(['Redis at one:6379 is not usable yet: no answer. So it is.']);
+    watch.close();
+  });
+
   it('looks again at each later doubt, and takes nothing that was well before for away', async () => {
     const { runtime, watch, warnings, looks } = watching('grants', AWAY, 'grants');
     watch.doubted('for good');

@@ -2,8 +2,11 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { ObservedStore } from '../../lib/observe/nodes.js';
 import type { Server } from '../../lib/store/redis/node/server.js';
 import { redisLockStore } from '../../lib/store/redis/redis-lock-store.js';
+import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
+import { take } from '../../lib/store/redis/scripts/plain.js';
 import type { RestartGuard } from '../../lib/store/redis/scripts/script.js';
-import { FakeRedis } from '../support/fake-redis.js';
+import { FakeRedis, LOST } from '../support/fake-redis.js';
+import { LINE, request } from './open-store.js';
 import { VirtualQuorum } from './virtual-quorum.js';
 
 describe('how many nodes of three are missing for a majority', () => {
@@ -58,5 +61,34 @@ describe('callers who are the first to ask several masters', () => {
     const closing = store.close();
     await runtime.advance(2_000);
     await closing;
+  });
+});
+
+describe('over three masters', () => {
+  let quorum: VirtualQuorum;
+
+  beforeEach(async () => {
+    quorum = new VirtualQuorum();
+    await quorum.open();
+  });
+
+  afterEach(() => quorum.close());
+
+  it.each([
+    ['the plain script', undefined, [1, 0]],
+    ['the whole one at once, for it may be refused,', LINE, [0, 1]],
+  ])('a caller asks %s with this place in line: %j', async (_, line, counts) => {
+    await quorum.during(quorum.store.acquire(request('key', { line })), 10);
+    for (const node of quorum.nodes)
+      expect([node.countOf(take), node.countOf(acquireScript)]).toEqual(counts);
+  });
+
+  it('an operator waits for a majority of them, however much later than the first it answers', async () => {
+    const [, second, third] = quorum.nodes;
+    second!.delayMs = 900;
+    third!.answerTo('del', () => LOST);
+    const forgetting = quorum.store.admin.forgetOnce('key');
+    expect(await quorum.during(forgetting, 899)).toBe('nothing yet');
+    expect(await quorum.during(forgetting, 351)).toBe(true);
   });
 });

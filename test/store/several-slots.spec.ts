@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { LockStore } from '../../lib/store/lock-store.js';
+import type { AcquireRequest, LockStore } from '../../lib/store/lock-store.js';
 import type { RedisSource } from '../../lib/store/redis/client/redis-client.js';
 import { redisLockStore } from '../../lib/store/redis/redis-lock-store.js';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
 import { FakeRedis } from '../support/fake-redis.js';
 import { VirtualRuntime } from '../support/virtual-runtime.js';
-import { request } from './open-store.js';
+import { LINE, request } from './open-store.js';
 
 let runtime: VirtualRuntime;
 let redis: FakeRedis;
@@ -76,6 +76,16 @@ describe('keys in several slots of a Cluster', () => {
     expect(await asked()).toEqual(['lock:a', 'lock:b', 'lock:c']);
   });
 
+  it('go to one script where they lie in one slot, all of them', async () => {
+    redis.received.length = 0;
+    await during(store.acquire(request(['k9', 'other', 'k2390'])));
+    const calls = redis.received.filter(([, script]) => script === acquireScript.sha);
+    expect(calls.map((call) => call.filter((part) => /^lock:/.test(String(part))))).toEqual([
+      ['lock:k9', 'lock:k2390'],
+      ['lock:other'],
+    ]);
+  });
+
   it('cannot guard a write: what to do is said', async () => {
     const writing = store.write({ ...request(['a', 'b']), commands: [['incr', 'n']] });
     expect(await during(writing)).toEqual({
@@ -83,6 +93,46 @@ describe('keys in several slots of a Cluster', () => {
       problem: expect.stringMatching(
         /several slots .* Give "keyPrefix" a hash tag, such as '\{app\}:', or lock one key\.$/,
       ),
+    });
+  });
+});
+
+describe('a caller of keys in several slots that is refused at one of them', () => {
+  /** As the script refuses: by another owner, with a place in line. */
+  const HELD = [0, 1, 1, 30_000, 'holdfast:other', '7'];
+  const KEEPS = { limitMs: 10_000, ttlMs: 1_000, before: 0 };
+
+  /** What it gives back. */
+  async function givenBack(more: Partial<AcquireRequest>): Promise<readonly unknown[]> {
+    redis.received.length = 0;
+    const asking = store.acquire({ ...request(['a', 'b', 'c']), ...more });
+    expect(await during(asking)).toMatchObject({ status: 'held', key: 'b' });
+    return redis.received
+      .filter(([, script]) => script === releaseScript.sha)
+      .map(([, , , main]) => main);
+  }
+
+  beforeEach(async () => {
+    await during(store.listen(() => undefined));
+    answerTo(acquireScript, { 'lock:b': HELD });
+  });
+
+  it.each<[string, readonly string[], Partial<AcquireRequest>]>([
+    ['what it was granted', ['lock:a'], {}],
+    ['also what it may have had before, if it waits', ['lock:a', 'lock:c'], { line: LINE }],
+    [
+      'only what comes after that one, if it may keep keys',
+      ['lock:c'],
+      { line: LINE, keeps: KEEPS },
+    ],
+  ])('gives back %s: %j', async (_, given, more) => {
+    expect(await givenBack(more)).toEqual(given);
+  });
+
+  it('hears of an outage where it cannot give back a key', async () => {
+    answerTo(releaseScript, { 'lock:a': OOM });
+    expect(await during(store.acquire(request(['a', 'b'])))).toMatchObject({
+      ...{ status: 'unavailable', nodes: [{ kind: 'error' }] },
     });
   });
 });

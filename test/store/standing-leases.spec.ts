@@ -317,6 +317,20 @@ describe('a lease that no renewal follows', () => {
     expect(quorum.countsOf(raiseFenceScript)).toEqual([1, 1, 1]);
   });
 
+  it.each([
+    ['kept', 'a majority did not have it any more', LACKS, TTL_MS],
+    ['ended', 'its keys were not to stay taken', HAS, 0],
+  ])('and was to be %s is brought nowhere where %s', async (_, _why, second, keepMs) => {
+    const lease = await begun('held');
+    [HAS, second, LACKS].forEach((answer, index) => {
+      quorum.nodes[index]!.answerTo(releaseScript.sha, () => answer);
+    });
+    await quorum.during(quorum.store.release(lease, 5, keepMs), 10);
+    await quorum.runtime.advance(2 * TTL_MS);
+    expect(quorum.countsOf(raiseFenceScript)).toEqual([0, 0, 0]);
+    expect(quorum.countsOf(extendScript)).toEqual([0, 0, 0]);
+  });
+
   it('and is kept is not prolonged by a renewal that a node answers after the release', async () => {
     const lease = request('key', { ttlMs: TTL_MS });
     await quorum.during(quorum.store.acquire(lease), 10);
