@@ -315,6 +315,18 @@ describe('a driver that fails', () => {
     expect(await done).toBe('done');
   });
 
+  it('after it has carried out a release takes no lock from its caller: the second reply is no loss', async () => {
+    const { locks, driver, leases } = twoServices();
+    const lock = await locks.acquire('a');
+    driver.fails.release = (key) => {
+      leases.delete(key);
+      driver.fails = {};
+      return down();
+    };
+    expect(await lock.release()).toBe(true);
+    expect(driver.asked).toEqual(['acquire lock:a', 'release lock:a', 'release lock:a']);
+  });
+
   it('has "nodeTimeout" to reply, however little is left of "minHold"', async () => {
     const { locks, driver, leases, clock } = twoServices();
     const lock = await locks.acquire('a', { minHold: 1_000 });

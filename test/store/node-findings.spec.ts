@@ -275,6 +275,18 @@ describe('requests that go out together', () => {
     );
     expect(redis.countOf(acquireScript)).toBe(2);
   });
+
+  it('still do so after an answer that came too late', async () => {
+    await open();
+    redis.delayMs = 1_500;
+    await during(store.acquire(request('late')), 1_600);
+    redis.delayMs = 0;
+    await runtime.advance(30_000);
+    redis.received.length = 0;
+    const asking = ['a', 'b', 'c'].map((key) => store.acquire(request(key)));
+    await during(Promise.all(asking), 100);
+    expect(redis.countOf(take)).toBe(2);
+  });
 });
 
 describe('an entry of the audit log that cannot be written', () => {

@@ -1,18 +1,7 @@
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  it,
-  jest,
-} from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Cluster, Redis } from 'ioredis';
 import { LockService, LockStoreUnavailableError, type LockModuleOptions } from 'nestjs-holdfast';
-import { systemRuntime } from '../../lib/time/runtime.js';
-import { redisSource } from '../../lib/store/redis/client/redis-location.js';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { take } from '../../lib/store/redis/scripts/plain.js';
 import { eventually } from '../support/eventually.js';
@@ -249,44 +238,6 @@ describe('our connections', () => {
     } finally {
       await late.stop();
     }
-  });
-});
-
-describe('options for Sentinel', () => {
-  it('are kept, apart from what would end our connections for good', () => {
-    const sentinels = [{ host: '127.0.0.1', port: 1 }];
-    const location = {
-      sentinels,
-      name: 'group',
-      sentinelPassword: 'secret',
-      db: 3,
-      role: 'slave',
-      ...{ readOnly: true, enableOfflineQueue: true, enableReadyCheck: false },
-      sentinelRetryStrategy: () => null,
-    } as const;
-    const source = redisSource(location, systemRuntime);
-    const duplicate = jest.spyOn(Redis.prototype, 'duplicate');
-    const drop = (): void => undefined;
-    const own = source.connect({
-      onConnect: drop,
-      onReady: drop,
-      onError: drop,
-      onClose: drop,
-      onEnd: drop,
-      onSlots: drop,
-    });
-    const client = duplicate.mock.results.at(-1)?.value as Redis;
-    duplicate.mockRestore();
-    expect(own.state).toBe('idle');
-    expect(client.status).toBe('wait');
-    expect(client.options).toMatchObject({ sentinels, name: 'group', db: 3, role: 'master' });
-    expect(client.options).toMatchObject({
-      ...{ readOnly: false, enableOfflineQueue: false, enableReadyCheck: true },
-    });
-    expect(client.options.sentinelPassword).toBe('secret');
-    expect(client.options.sentinelRetryStrategy?.(1)).toEqual(expect.any(Number));
-    expect(source.name).toBe('sentinel group (127.0.0.1:1)');
-    client.disconnect();
   });
 });
 

@@ -1,7 +1,8 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
 import { createCluster } from 'redis';
 import { LockConfigurationError, LockService } from 'nestjs-holdfast';
+import { once } from 'node:events';
 import { inspect } from 'node:util';
 import { systemRuntime } from '../../lib/time/runtime.js';
 import { addressOf } from '../../lib/store/redis/client/ioredis/ioredis-options.js';
@@ -12,6 +13,7 @@ import {
   redisSource,
   type RedisLocation,
 } from '../../lib/store/redis/client/redis-location.js';
+import { RedisServer } from '../support/redis-server.js';
 
 function failureOf(action: () => unknown): Error {
   try {
@@ -100,6 +102,68 @@ describe('a client', () => {
     [false, null],
   ])('is known by its shape, whatever else is given: %j', (isClient, value) => {
     expect(isLocatedClient(value)).toBe(isClient);
+  });
+});
+
+describe('options for Sentinel', () => {
+  it('are kept, apart from what would end our connections for good', () => {
+    const sentinels = [{ host: '127.0.0.1', port: 1 }];
+    const location = {
+      sentinels,
+      name: 'group',
+      sentinelPassword: 'secret',
+      db: 3,
+      role: 'slave',
+      ...{ readOnly: true, enableOfflineQueue: true, enableReadyCheck: false },
+      sentinelRetryStrategy: () => null,
+    } as const;
+    const source = redisSource(location, systemRuntime);
+    const duplicate = jest.spyOn(Redis.prototype, 'duplicate');
+    const drop = (): void => undefined;
+    const own = source.connect({
+      onConnect: drop,
+      onReady: drop,
+      onError: drop,
+      onClose: drop,
+      onEnd: drop,
+      onSlots: drop,
+    });
+    const client = duplicate.mock.results.at(-1)?.value as Redis;
+    duplicate.mockRestore();
+    expect(own.state).toBe('idle');
+    expect(client.status).toBe('wait');
+    expect(client.options).toMatchObject({ sentinels, name: 'group', db: 3, role: 'master' });
+    expect(client.options).toMatchObject({
+      ...{ readOnly: false, enableOfflineQueue: false, enableReadyCheck: true },
+    });
+    expect(client.options.sentinelPassword).toBe('secret');
+    expect(client.options.sentinelRetryStrategy?.(1)).toEqual(expect.any(Number));
+    expect(source.name).toBe('sentinel group (127.0.0.1:1)');
+    client.disconnect();
+  });
+});
+
+describe('a client that has selected another database', () => {
+  let server: RedisServer;
+
+  beforeAll(async () => {
+    server = await RedisServer.start();
+  });
+
+  afterAll(() => server.stop());
+
+  it('leads to that one, also while it connects again', async () => {
+    const client = new Redis(server.url);
+    const database = (): number => redisSource(client, systemRuntime).database;
+    try {
+      await client.select(3);
+      expect(database()).toBe(3);
+      client.disconnect(true);
+      await once(client, 'connect');
+      expect(database()).toBe(3);
+    } finally {
+      client.disconnect();
+    }
   });
 });
 
