@@ -135,7 +135,7 @@ describe('the inbox of a process', () => {
     ]);
   });
 
-  it('that nobody knows a master for asks where its slot is, and is heard then', async () => {
+  it('without a known master asks where its slot is, and is heard then', async () => {
     ownerOf = () => undefined;
     onRefresh = () => {
       ownerOf = () => 'a:1';

@@ -42,7 +42,7 @@ describe('the line of a key, in memory,', () => {
     });
   });
 
-  it('lets nobody who comes later take the places that its first caller waits for', async () => {
+  it('lets no later caller take the places that its first caller waits for', async () => {
     await store.setLimit('key', 2);
     await waiting('key', { mode: 'limit:5', places: 3 });
     const later = await waiting('key', { mode: 'limit:5' });
