@@ -63,9 +63,9 @@ describe('a URL with the wrong one of redis:// and rediss://', () => {
     );
   });
 
-  it('says nothing of TLS where nobody listens', async () => {
+  it.each(['redis', 'rediss'])('says nothing of TLS where nothing listens: %s', async (scheme) => {
     const server = await tlsPort(() => undefined);
-    const url = `redis://127.0.0.1:${portOf(server)}`;
+    const url = `${scheme}://127.0.0.1:${portOf(server)}`;
     server.close();
     await once(server, 'close');
     const detail = await refusal(url);

@@ -243,7 +243,8 @@ class IoredisMaster implements Master {
 const isOfSelect = (error: Error & { readonly command?: { readonly name: string } }): boolean =>
   isReply(error) && error.command?.name === 'select';
 
-/** Connected, with the handshake not over: Node knows, and does not document it. */
+/** Connected, with the handshake not over: Node knows, and does not document it. It says the same of a socket that failed to connect. */
 const isPending = (socket: TLSSocket): boolean =>
   !socket.connecting &&
+  !socket.destroyed &&
   (socket as { readonly secureConnecting?: boolean }).secureConnecting === true;
