@@ -132,7 +132,7 @@ export interface LockSummary {
   readonly isLeader?: boolean;
   readonly since?: Date;
   readonly remainingMs?: number;
-  /** The number of processes in line. */
+  /** The number of processes in line. At most 100 are counted. */
   readonly waiting: number;
   /** The ids of those that have a record. */
   readonly waitingInstanceIds: readonly string[];

@@ -87,7 +87,10 @@ async function takeOver(
    * even later, the clean-up frees the keys.
    */
   const putBack = (): void => {
-    const back = { ...travels, token, to: detached.token, ttlMs: detached.keptForMs };
+    // The text is good for no longer than the detach said. A clock that is behind does not lengthen that by more than it was.
+    const leftMs = Math.ceil(untilMs - scheduler.runtime.now().wallMs);
+    const keptForMs = Math.max(1, Math.min(detached.keptForMs, leftMs));
+    const back = { ...travels, token, to: detached.token, ttlMs: keptForMs };
     const returned = store.transfer(back).then(() => {
       keeper.discard({ keys, token }, ttlMs);
     });

@@ -177,6 +177,7 @@ describe.each(ADAPTERS)('the actions of the page on %s', (adapter) => {
       { ...whole, reason: 'stuck\nsince 3 am' },
       { ...whole, key: ['order:42'] },
       { ...whole, key: 'x'.repeat(1_025) },
+      { ...whole, key: 'a key\nof others' },
       { holders, reason: 'stuck' },
       { key, reason: 'stuck' },
       { ...whole, holders: {} },
@@ -187,10 +188,12 @@ describe.each(ADAPTERS)('the actions of the page on %s', (adapter) => {
     ];
     const refused: readonly (readonly [string, unknown])[] = [
       ...release.map((body) => ['release', body] as const),
+      ['release-several', { locks: [{ key: 'a{key', holders }], ...WHY }],
       ['release-instance', { id: 7, ...WHY }],
       ['forget-once', { key, ...WHY }],
       ['forget-once', { key, once: { state: 'done' }, ...WHY }],
       ['forget-once', { key, once: { state: 1, attempts: 1 }, ...WHY }],
+      ['forget-once', { key: 'a{key', once: { state: 'done', attempts: 1 }, ...WHY }],
     ];
     for (const [path, body] of refused) {
       const { status } = await post(`/locks/api/${path}`, body, { headers: fromPage(url) });

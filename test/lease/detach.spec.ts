@@ -189,6 +189,21 @@ describe('attach', () => {
     expect((await locks.attach(text)).isHeld).toBe(true);
   });
 
+  it('puts it back for no longer than it was detached for', async () => {
+    const first = service();
+    const { locks, store, clock } = service();
+    const text = await detachedBy(first);
+    await clock.advance(299_000);
+    const isAttach = () => store.transferred.at(-1)?.grants === true;
+    store.onTransfer = () => (isAttach() ? OUTAGE : { status: 'transferred' });
+    await expect(locks.attach(text)).rejects.toBeInstanceOf(LockStoreUnavailableError);
+    await clock.advance(2_000);
+    await expect(locks.attach(text)).rejects.toBeInstanceOf(LockStoreUnavailableError);
+    await settled();
+    const putBack = store.transferred.filter(({ grants }) => grants !== true);
+    expect(putBack.map(({ ttlMs }) => ttlMs)).toEqual([1_000, 1]);
+  });
+
   it('puts nothing back where the request was never sent', async () => {
     const first = service();
     const { locks, store } = service();

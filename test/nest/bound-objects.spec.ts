@@ -10,7 +10,7 @@ import {
   type LockEvents,
 } from 'nestjs-holdfast';
 import { createTestLocks } from 'nestjs-holdfast/testing';
-import { scriptedService } from '../support/scripted-service.js';
+import { scriptedService, watchRejections } from '../support/scripted-service.js';
 
 const fault = new TypeError('mine');
 const stream = Readable.from(['row']);
@@ -53,6 +53,24 @@ describe('a method of a bound object', () => {
   it('rejects with what its key function throws', async () => {
     const { locks } = createTestLocks();
     await expect(locks.bind(new Orders()).keyless()).rejects.toBe(fault);
+  });
+
+  it('refuses a Promise for a key or for places, and rejects for no other reason if that does', async () => {
+    const rejections = watchRejections();
+    const fails = async (): Promise<never> => await Promise.reject(fault);
+    class Late {
+      @WithLock(fails as never)
+      async key(): Promise<void> {}
+
+      @WithLock('key', { limit: 3, places: fails as never })
+      async places(): Promise<void> {}
+    }
+    const { locks } = createTestLocks();
+    const late = locks.bind(new Late());
+    const detail = expect.stringContaining('a Promise');
+    await expect(late.key()).rejects.toMatchObject({ code: 'LOCK_KEY_INVALID', detail });
+    await expect(late.places()).rejects.toThrow('must be a whole number');
+    await rejections.expectNone();
   });
 
   it('leaves the stream of its result open when its lock is lost: it may have other uses', async () => {

@@ -84,6 +84,12 @@ const CONVERTED: readonly (readonly [string, string, Parameters<typeof having>[1
     { parameter: Param('id', new ParseIntPipe()) },
     'ParseIntPipe may change it',
   ],
+  [
+    'a pipe without a name',
+    'request.params.id',
+    { parameter: Param('id', class extends ParseIntPipe {}) },
+    'A pipe without a name may change it',
+  ],
   ['a type', 'request.params.id', { parameter: Param('id'), type: Number }, 'has the type Number'],
   ['a list', 'request.query.id.0', { parameter: Query('id'), type: Array }, 'has the type Array'],
   [

@@ -96,4 +96,5 @@ export function parametersFor(
 }
 
 const nameOf = (pipe: unknown): string =>
-  typeof pipe === 'function' ? pipe.name : (pipe as object).constructor.name;
+  (typeof pipe === 'function' ? pipe : (pipe as object).constructor).name ||
+  'A pipe without a name';

@@ -252,7 +252,7 @@ export class LockedMethod {
     const { limit, places: made } = this.#options;
     if (typeof made !== 'function') return run;
     return inPlace(this.where, () => {
-      const returned: unknown = made.call(self as never, ...(args as never));
+      const returned = unawaited(made.call(self as never, ...(args as never)));
       const places = returnedPlaces.resolve(returned, 'places');
       return { ...run, places: placesFrom({ limit, places }) };
     });
@@ -265,7 +265,7 @@ export class LockedMethod {
       const own = canonicalKeys(
         this.#keyFunction === undefined
           ? keys
-          : (Reflect.apply(this.#keyFunction, self, args) as LockKeys),
+          : (unawaited(Reflect.apply(this.#keyFunction, self, args)) as LockKeys),
       );
       return feature === undefined || this.decorator.isWholeKey === true
         ? own
@@ -314,6 +314,12 @@ function classNameOf(instance: unknown): string | undefined {
   if (typeof instance !== 'object' || instance === null) return undefined;
   const { constructor: owner } = instance as { constructor?: unknown };
   return typeof owner === 'function' ? owner.name : undefined;
+}
+
+/** A Promise is refused. If it rejects as well, that would be an unhandled rejection, which ends the process. */
+function unawaited(returned: unknown): unknown {
+  if (returned instanceof Promise) returned.catch(() => undefined);
+  return returned;
 }
 
 /** Also through the Proxy of another decorator. */

@@ -41,6 +41,7 @@ import {
   SameOriginGuard,
   textOf,
   viewIn,
+  withLockKey,
   type BoardRequest,
 } from './requests.js';
 
@@ -112,7 +113,7 @@ abstract class BoardController implements OnModuleDestroy {
     @Res() response: unknown,
   ): Promise<void> {
     const why = await this.#whyOf(body, request);
-    this.#sendOutcome(response, await this.#admin.release(lockIn(body), why));
+    this.#sendOutcome(response, await withLockKey(this.#admin.release(lockIn(body), why)));
   }
 
   /** Several keys for one reason. Those that another holder has by now are left alone. */
@@ -125,7 +126,7 @@ abstract class BoardController implements OnModuleDestroy {
     @Res() response: unknown,
   ): Promise<void> {
     const why = await this.#whyOf(body, request);
-    const outcome = await releaseSeveral(this.#admin, locksIn(body), why);
+    const outcome = await withLockKey(releaseSeveral(this.#admin, locksIn(body), why));
     this.#sendOutcome(response, outcome);
   }
 
@@ -150,7 +151,7 @@ abstract class BoardController implements OnModuleDestroy {
     @Res() response: unknown,
   ): Promise<void> {
     const why = await this.#whyOf(body, request);
-    this.#sendOutcome(response, await this.#admin.forgetOnce(onceIn(body), why));
+    this.#sendOutcome(response, await withLockKey(this.#admin.forgetOnce(onceIn(body), why)));
   }
 
   async #whyOf(body: unknown, request: BoardRequest): Promise<InterventionRequest> {

@@ -5,6 +5,7 @@ import {
   type CanActivate,
   type ExecutionContext,
 } from '@nestjs/common';
+import { LockKeyError } from 'nestjs-holdfast';
 import type { SeenHolder, SeenInstance, SeenLock, SeenOnce } from 'nestjs-holdfast/admin';
 import type { LockBoardOptions } from './board-options.js';
 import { FILTERS, SORTS, type View } from './board.types.js';
@@ -127,6 +128,15 @@ export function locksIn(body: unknown): readonly SeenLock[] {
   if (Array.isArray(locks) && locks.length > 0 && locks.length <= MOST_LOCKS)
     return locks.map(lockIn);
   throw new BadRequestException(`"locks" are 1 to ${MOST_LOCKS} keys that the page showed.`);
+}
+
+/** The page shows keys of other software, too, which may be none that a lock can have. */
+export async function withLockKey<Outcome>(outcome: Promise<Outcome>): Promise<Outcome> {
+  try {
+    return await outcome;
+  } catch (error) {
+    throw error instanceof LockKeyError ? new BadRequestException(error.detail) : error;
+  }
 }
 
 const isSeenHolder = (holder: unknown): holder is SeenHolder =>
