@@ -65,10 +65,14 @@ export class SimDriver implements LockDriver {
 
   async #run(script: string, key: string, ...args: (string | number)[]): Promise<unknown> {
     if (this.#client.state === 'connecting')
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+      await this.#notSilent(new Promise<void>((resolve) => this.#waiting.push(resolve)));
+    return this.#notSilent(this.#client.command('eval', script, 1, key, ...args.map(String)));
+  }
+
+  async #notSilent<Result>(result: Promise<Result>): Promise<Result> {
     const cancel = this.#runtime.setTimer(() => this.#client.reconnect?.(), SILENT_MS);
     try {
-      return await this.#client.command('eval', script, 1, key, ...args.map(String));
+      return await result;
     } finally {
       cancel();
     }
