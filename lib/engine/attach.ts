@@ -87,7 +87,7 @@ async function takeOver(
    * even later, the clean-up frees the keys.
    */
   const putBack = (): void => {
-    // The text is good for no longer than the detach said. A clock that is behind does not lengthen that by more than it was.
+    // The text is good until then. By a clock that is behind, for no longer than detach() said.
     const leftMs = Math.ceil(untilMs - scheduler.runtime.now().wallMs);
     const keptForMs = Math.max(1, Math.min(detached.keptForMs, leftMs));
     const back = { ...travels, token, to: detached.token, ttlMs: keptForMs };

@@ -25,8 +25,7 @@ async function doctor(...args: readonly string[]): Promise<Examined> {
 const of = ({ findings }: Examined, check: string, level?: Level): readonly Finding[] =>
   findings.filter((each) => each.check === check && (level ?? each.level) === each.level);
 
-/** `check: level` of everything that is not in order. */
-/** How long an answer takes is left out: this machine may be busy. */
+/** `check: level` of everything that is not in order, but for how long an answer takes: this machine may be busy. */
 const complaints = ({ findings }: Examined): readonly string[] =>
   findings
     .filter(({ check, level }) => level !== 'ok' && check !== 'round trip')

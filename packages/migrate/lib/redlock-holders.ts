@@ -1,7 +1,7 @@
 import type ts from 'typescript';
 import { constructorOf, isProvider } from './injection.js';
 import { isInstance, type IsClass } from './instances.js';
-import { isWithin, type Subject } from './subject.js';
+import type { Subject } from './subject.js';
 
 /** A parameter or a field in which a class that Nest makes has its Redlock. */
 export interface Holder {
@@ -93,16 +93,4 @@ export function makingOf(subject: Subject, holder: Holder, isRedlock: IsClass): 
       (client) => ts.isIdentifier(client) || ts.isPropertyAccessExpression(client),
     );
   return areKnown ? { made, statement } : undefined;
-}
-
-/** Whether nothing else in the class has the name: `const { redlock } = this`. */
-export function isOnly(
-  subject: Subject,
-  { target, declaration, name }: Holder,
-  known: ReadonlySet<ts.Node>,
-): boolean {
-  const { ts } = subject;
-  return [...subject.all(ts.isIdentifier), ...subject.all(ts.isStringLiteralLike)]
-    .filter((node) => node.text === name.text && isWithin(node, target))
-    .every((node) => known.has(node) || isWithin(node, declaration));
 }

@@ -1,14 +1,7 @@
 import type ts from 'typescript';
 import type { IsClass } from './instances.js';
 import { planCall } from './redlock-calls.js';
-import {
-  holdersIn,
-  isOnly,
-  isPlain,
-  makingOf,
-  mentionsOf,
-  type Holder,
-} from './redlock-holders.js';
+import { holdersIn, isPlain, makingOf, mentionsOf, type Holder } from './redlock-holders.js';
 import { commonRetries, retriesOf } from './redlock-settings.js';
 import type { Migrating } from './source-library.js';
 import { isWithin, type Subject } from './subject.js';
@@ -96,7 +89,7 @@ function rewriteHolder(
   ]);
   const open = mentions.filter((mention) => !known.has(mention));
   for (const mention of open) subject.mark(mention, 'write this with LockService.', LEFT);
-  if (open.length > 0 || plans.length === 0 || !isOnly(subject, holder, known)) return undefined;
+  if (open.length > 0 || plans.length === 0 || !subject.isOnly(holder, known)) return undefined;
   const service = isInjected ? injection.inPlaceOf(declaration, target) : injection.into(target);
   if (service === undefined) return undefined;
   if (!isInjected) subject.remove(declaration);

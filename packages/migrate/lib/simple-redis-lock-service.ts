@@ -3,7 +3,6 @@ import type { ImportChanges } from './import-changes.js';
 import { isProvider } from './injection.js';
 import { timesText } from './simple-redis-lock-times.js';
 import type { Project } from './project.js';
-import { isOnly } from './redlock-holders.js';
 import { findSection, type LockedSection } from './locked-section.js';
 import { removeParameter } from './parameters.js';
 import { isWithin, type Subject } from './subject.js';
@@ -50,12 +49,12 @@ function rewriteClass(
   if (property === undefined || !ts.isIdentifier(name)) return false;
   if (!ts.isClassDeclaration(target) || !isProvider(subject, target)) return false;
   if (decorators.some((node) => isWithin(node, target))) return false;
-  const mentions = subject.mentionsOf(property).filter((node) => node !== parameter.name);
+  const mentions = subject.mentionsOf(property).filter((node) => node !== name);
   const sections = mentions.flatMap((mention) => findSection(subject, mention) ?? []);
   const known = new Set(sections.flatMap(({ mentions: own }) => own));
   // Others may use what is not private.
   const isPrivate = parameter.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.PrivateKeyword);
-  if (isPrivate !== true || !isOnly(subject, { target, declaration: parameter, name }, known))
+  if (isPrivate !== true || !subject.isOnly({ target, declaration: parameter, name }, known))
     return false;
   if (mentions.length === 0) {
     if (project.isConstructed(target)) return false;

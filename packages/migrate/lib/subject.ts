@@ -84,6 +84,21 @@ export class Subject {
     return this.all(this.ts.isIdentifier).filter((name) => isWithin(name, outer));
   }
 
+  /** Whether nothing else in the class has the name of its member: `const { redlock } = this`. */
+  isOnly(
+    member: {
+      readonly target: ts.Node;
+      readonly declaration: ts.Node;
+      readonly name: ts.Identifier;
+    },
+    known: ReadonlySet<ts.Node>,
+  ): boolean {
+    const { target, declaration, name } = member;
+    return [...this.all(this.ts.isIdentifier), ...this.all(this.ts.isStringLiteralLike)]
+      .filter((node) => node.text === name.text && isWithin(node, target))
+      .every((node) => known.has(node) || isWithin(node, declaration));
+  }
+
   /** The identifiers with this meaning, its declaration among them. */
   mentionsOf(symbol: ts.Symbol | undefined): readonly ts.Identifier[] {
     return symbol === undefined ? [] : (this.#references.get(symbol) ?? []);

@@ -35,7 +35,7 @@ const LONGEST_CLAIM_MS = 1_000;
 const mostAheadMs = (store: StoreKind): number => (store === 'three-masters' ? 1_000 : 20);
 
 /** Scripts that one server runs for one call, granted or refused. In a circle of callers who hand keys on it is hundreds. */
-const MOST_SCRIPTS_A_CALL = 25;
+const MOST_SCRIPTS_A_CALL = 20;
 
 const FEWEST_GRANTS = 20;
 

@@ -78,9 +78,12 @@ function unexplained(
         keys.some((key) => grant.keys.includes(key)),
     );
     const since = isTurn ? grant.grantedAt : grant.askedAt;
-    // Also where it was refused: "If its reply is lost, the result may be `refused`, although the operator ended the lock."
+    // Before it is refused: "If its reply is lost, the result may be `refused`, although the operator ended the lock."
     const isMeant = operations.some(
-      (operation) => operation.actsAt < event.at && ends(operation, grant, since),
+      (operation) =>
+        operation.actsAt < event.at &&
+        (operation.status !== 'refused' || event.at < operation.doneAt) &&
+        ends(operation, grant, since),
     );
     return isForced || isMeant
       ? []
