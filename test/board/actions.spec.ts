@@ -1,5 +1,6 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
+import { LockStoreUnavailableError } from 'nestjs-holdfast';
 import { LockAdmin } from 'nestjs-holdfast/admin';
 import { ADAPTERS, closeHttpApps } from '../nest/http-app.js';
 import { fromPage, startBoard } from './board-app.js';
@@ -17,6 +18,25 @@ async function bodyOf(app: INestApplication) {
   const seen = holders.map(({ leaseId, fencingToken }) => ({ leaseId, fencingToken }));
   return { key, holders: seen, ...WHY };
 }
+
+/** The releases of these keys have these results and do nothing; those of other keys are real. */
+function fakeReleases(
+  app: INestApplication,
+  results: Readonly<Record<string, ReturnType<LockAdmin['release']>>>,
+): void {
+  for (const result of Object.values(results)) result.catch(() => undefined);
+  const admin = adminOf(app);
+  const release = admin.release.bind(admin);
+  jest
+    .spyOn(admin, 'release')
+    .mockImplementation((lock, why) => results[lock.key] ?? release(lock, why));
+}
+
+const unavailable = (key: string) =>
+  new LockStoreUnavailableError({
+    ...{ operation: 'release', keys: [key] },
+    nodes: [{ node: 'memory', kind: 'timeout', message: 'no reply' }],
+  });
 
 describe.each(ADAPTERS)('the actions of the page on %s', (adapter) => {
   it('release a key: the holder is told by whom and why, and the audit log keeps it', async () => {
@@ -112,6 +132,40 @@ describe.each(ADAPTERS)('the actions of the page on %s', (adapter) => {
           { headers: fromPage(url) },
         ),
       ).toMatchObject({ status: 400 });
+  });
+
+  it('say which of several keys were released, and of which the store did not confirm it', async () => {
+    const { app, post, locks, url } = await startBoard({ adapter });
+    const names = ['a', 'b', 'c', 'd', 'e'];
+    await Promise.all(names.map((key) => locks.acquire(key)));
+    const seen = await Promise.all(names.map((key) => adminOf(app).describe(key)));
+    fakeReleases(app, {
+      a: Promise.reject(unavailable('a')),
+      c: Promise.resolve({ status: 'done', keys: ['c'], unconfirmed: ['c'], notRecorded: 'first' }),
+      d: Promise.reject(new Error('a bug')),
+      e: Promise.resolve({ status: 'done', keys: ['e'], notRecorded: 'second' }),
+    });
+    const body = { locks: seen, reason: 'a bad deploy' };
+    const { status, body: answer } = await post('/locks/api/release-several', body, {
+      headers: fromPage(url),
+    });
+    expect(status).toBe(200);
+    expect(answer).toEqual({
+      ...{ status: 'done', keys: ['b', 'c', 'e'], nothing: [], refused: [] },
+      ...{ unconfirmed: ['a', 'c', 'd'], notRecorded: 'first' },
+    });
+  });
+
+  it('end at the first of several keys where an error shows that none was released', async () => {
+    const { app, post, locks, url } = await startBoard({ adapter });
+    const held = await Promise.all(['a', 'b'].map((key) => locks.acquire(key)));
+    const seen = await Promise.all(['a', 'b'].map((key) => adminOf(app).describe(key)));
+    fakeReleases(app, { a: Promise.reject(new Error('a bug')) });
+    const body = { locks: seen, reason: 'a bad deploy' };
+    expect(
+      await post('/locks/api/release-several', body, { headers: fromPage(url) }),
+    ).toMatchObject({ status: 500 });
+    expect(held.map(({ isHeld }) => isHeld)).toEqual([true, true]);
   });
 
   it('forget work that was done once', async () => {
