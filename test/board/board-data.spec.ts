@@ -163,9 +163,11 @@ describe('the status that the page shows', () => {
       ...{ level: 'bad', text: 'Locks are refused', since: ago(60_000) },
       ...{ details: ['a:1: OOM command', 'Free memory.'], section: 'memory-is-full' },
     });
-    const health = { nodes: [full, node, node], quorum: 2, hasQuorum: true };
+    const before = { ...full, since: ago(90_000) };
+    const health = { nodes: [full, node, before, node, node], quorum: 3, hasQuorum: true };
     expect(await statusWith({ health })).toMatchObject({
-      ...{ level: 'warning', text: 'Locks are granted, without 1 of 3 Redis servers' },
+      ...{ level: 'warning', text: 'Locks are granted, without 2 of 5 Redis servers' },
+      since: before.since,
     });
   });
 
@@ -204,9 +206,9 @@ describe('the status that the page shows', () => {
     // It may be busy for a moment.
     expect((await data.snapshot(ALL)).unresponsive).toEqual(['late']);
     clock.block(2_000);
-    expect((await data.snapshot(ALL)).status.text).toBe(
-      'Locks are granted; 2 processes do not reply',
-    );
+    expect((await data.snapshot(ALL)).status).toMatchObject({
+      ...{ text: 'Locks are granted; 2 processes do not reply', since: late.seenAt },
+    });
     expect((await data.key('free')).status.level).toBe('warning');
   });
 
