@@ -1,6 +1,11 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
-import { LockStoreUnavailableError } from 'nestjs-holdfast';
+import {
+  getLockServiceToken,
+  LockModule,
+  type LockService,
+  LockStoreUnavailableError,
+} from 'nestjs-holdfast';
 import { LockAdmin } from 'nestjs-holdfast/admin';
 import { ADAPTERS, closeHttpApps } from '../nest/http-app.js';
 import { fromPage, startBoard } from './board-app.js';
@@ -166,6 +171,19 @@ describe.each(ADAPTERS)('the actions of the page on %s', (adapter) => {
       await post('/locks/api/release-several', body, { headers: fromPage(url) }),
     ).toMatchObject({ status: 500 });
     expect(held.map(({ isHeld }) => isHeld)).toEqual([true, true]);
+  });
+
+  it('are done to the locks of the service that the board is for', async () => {
+    const name = 'payments';
+    const { app, post, locks, url } = await startBoard({
+      ...{ adapter, board: { unguarded: true, name } },
+      parts: { imports: [LockModule.forRoot({ name, store: 'memory' })] },
+    });
+    const payments = app.get<LockService>(getLockServiceToken(name), { strict: false });
+    const [own, other] = [await payments.acquire('order:42'), await locks.acquire('order:42')];
+    const { body } = await post(RELEASE, await bodyOf(app), { headers: fromPage(url) });
+    expect(body).toEqual({ status: 'done', keys: ['order:42'] });
+    expect([own.isHeld, other.isHeld]).toEqual([false, true]);
   });
 
   it('forget work that was done once', async () => {
