@@ -77,7 +77,7 @@ async function takeOver(
   { store, keeper, scheduler, recorder, queue }: Components,
 ): Promise<Lease> {
   const { requests } = queue;
-  const { keys, fencingToken, untilMs } = detached;
+  const { keys, fencingToken, untilMs, keptForMs, minHoldMs } = detached;
   const { ttlMs } = request.options;
   const token = requests.newToken(request.options);
   const travels = { keys, lastToken: fencingToken };
@@ -87,10 +87,12 @@ async function takeOver(
    * even later, the clean-up frees the keys.
    */
   const putBack = (): void => {
-    // The text is good until then. By a clock that is behind, for no longer than detach() said.
-    const leftMs = Math.ceil(untilMs - scheduler.runtime.now().wallMs);
-    const keptForMs = Math.max(1, Math.min(detached.keptForMs, leftMs));
-    const back = { ...travels, token, to: detached.token, ttlMs: keptForMs };
+    // What is left of its time. If that was over already when we asked, the clocks differ, or there is nothing to put back.
+    const leftMs =
+      sentAt.wallMs < untilMs ? Math.ceil(untilMs - scheduler.runtime.now().wallMs) : ttlMs;
+    // What is left of minHold counts from the attach, which may have been carried out.
+    const backForMs = Math.max(1, minHoldMs, Math.min(keptForMs, leftMs));
+    const back = { ...travels, token, to: detached.token, ttlMs: backForMs };
     const returned = store.transfer(back).then(() => {
       keeper.discard({ keys, token }, ttlMs);
     });

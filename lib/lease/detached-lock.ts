@@ -20,7 +20,7 @@ export interface DetachedLock extends LeaseReference {
   readonly release: 'when-done' | 'on-expiry';
   /** For so long after it was detached the keys stay taken. */
   readonly keptForMs: number;
-  /** When that is over, by the wall clock of the machine that detached it. Only for messages: clocks differ. */
+  /** When that is over, by the wall clock of the machine that detached it: clocks differ. */
   readonly untilMs: number;
 }
 

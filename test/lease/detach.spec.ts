@@ -198,10 +198,25 @@ describe('attach', () => {
     store.onTransfer = () => (isAttach() ? OUTAGE : { status: 'transferred' });
     await expect(locks.attach(text)).rejects.toBeInstanceOf(LockStoreUnavailableError);
     await clock.advance(2_000);
-    await expect(locks.attach(text)).rejects.toBeInstanceOf(LockStoreUnavailableError);
+    await expect(locks.attach(text, { ttl: 2_000 })).rejects.toBeInstanceOf(
+      LockStoreUnavailableError,
+    );
     await settled();
     const putBack = store.transferred.filter(({ grants }) => grants !== true);
-    expect(putBack.map(({ ttlMs }) => ttlMs)).toEqual([1_000, 1]);
+    // Its time is over by this clock. The lock that is put back is gone then, or the clocks differ.
+    expect(putBack.map(({ ttlMs }) => ttlMs)).toEqual([1_000, 2_000]);
+  });
+
+  it('puts it back for what is left of minHold at least, which counts from each attach', async () => {
+    const first = service();
+    const { locks, store, clock } = service();
+    const lock = await first.locks.acquire('key', { ttl: 30_000, minHold: 20_000 });
+    const text = await lock.detach({ ttl: 25_000 });
+    await clock.advance(24_000);
+    store.onTransfer = () => OUTAGE;
+    await expect(locks.attach(text)).rejects.toBeInstanceOf(LockStoreUnavailableError);
+    await settled();
+    expect(store.transferred.map(({ ttlMs }) => ttlMs)).toEqual([30_000, 20_000]);
   });
 
   it('puts nothing back where the request was never sent', async () => {

@@ -126,8 +126,7 @@ abstract class BoardController implements OnModuleDestroy {
     @Res() response: unknown,
   ): Promise<void> {
     const why = await this.#whyOf(body, request);
-    const outcome = await withLockKey(releaseSeveral(this.#admin, locksIn(body), why));
-    this.#sendOutcome(response, outcome);
+    this.#sendOutcome(response, await releaseSeveral(this.#admin, locksIn(body), why));
   }
 
   @Post('api/release-instance')

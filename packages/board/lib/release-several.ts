@@ -1,4 +1,4 @@
-import { LockStoreUnavailableError } from 'nestjs-holdfast';
+import { LockKeyError, LockStoreUnavailableError } from 'nestjs-holdfast';
 import type { InterventionRequest, LockAdmin, SeenLock } from 'nestjs-holdfast/admin';
 
 export interface SeveralOutcome {
@@ -10,6 +10,8 @@ export interface SeveralOutcome {
   readonly refused: readonly string[];
   /** Keys whose release Redis did not confirm. */
   readonly unconfirmed: readonly string[];
+  /** Keys that no lock can have: other software uses them. */
+  readonly invalid: readonly string[];
   readonly notRecorded?: string;
 }
 
@@ -23,6 +25,7 @@ export async function releaseSeveral(
   const nothing: string[] = [];
   const refused: string[] = [];
   const unconfirmed: string[] = [];
+  const invalid: string[] = [];
   let notRecorded: string | undefined;
   for (const lock of locks) {
     try {
@@ -36,10 +39,12 @@ export async function releaseSeveral(
       }
     } catch (error) {
       // The operator needs to know what was done before, whatever this error is.
-      if (!(error instanceof LockStoreUnavailableError) && keys.length === 0) throw error;
-      unconfirmed.push(lock.key);
+      if (error instanceof LockKeyError) invalid.push(lock.key);
+      else if (error instanceof LockStoreUnavailableError || keys.length > 0)
+        unconfirmed.push(lock.key);
+      else throw error;
     }
   }
-  const facts = { keys, nothing, refused, unconfirmed };
+  const facts = { keys, nothing, refused, unconfirmed, invalid };
   return { status: 'done', ...facts, ...(notRecorded !== undefined && { notRecorded }) };
 }

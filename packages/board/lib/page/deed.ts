@@ -7,9 +7,10 @@ const MOST_NAMED = 5;
 /** What the application answers. */
 interface Done {
   readonly keys: readonly string[];
-  /** If several keys were to be released: those that were free, and those that others hold by now. */
+  /** If several keys were to be released: those that were free, that others hold by now, and that no lock can have. */
   readonly nothing?: readonly string[];
   readonly refused?: readonly string[];
+  readonly invalid?: readonly string[];
   readonly unconfirmed?: readonly string[];
   readonly notRecorded?: string;
 }
@@ -123,12 +124,14 @@ export async function perform(deed: Deed, reason: string): Promise<string> {
 }
 
 function saidOf({ done }: Deed, answer: Partial<Done>): string {
-  const { keys = [], nothing = [], refused = [], unconfirmed = [], notRecorded } = answer;
+  const { keys = [], nothing = [], refused = [], unconfirmed = [], invalid = [] } = answer;
+  const { notRecorded } = answer;
   const listed = (text: string, some: readonly string[]): string =>
     some.length === 0 ? '' : ` ${text}: ${some.join(', ')}.`;
   const missing =
     listed('Free already', nothing) +
     listed('Not done, because another holder has the key now', refused) +
+    listed('Not done, because no lock can have this key', invalid) +
     listed('Redis did not confirm', unconfirmed);
   const unwritten =
     notRecorded === undefined ? '' : ` The audit log could not be written: ${notRecorded}`;
