@@ -113,6 +113,38 @@ describe('a service that a class does not use', () => {
       'constructor(private readonly lockService: RedisLockService, readonly name: string) {}',
       'constructor(readonly name: string) {}',
     ],
+    [
+      'a parameter with a comment, before one with a comment',
+      `constructor(
+    private readonly lockService: RedisLockService, // the old locks
+    /** In the shop. */
+    readonly name: string,
+  ) {}`,
+      `constructor(
+    /** In the shop. */
+    readonly name: string,
+  ) {}`,
+    ],
+    [
+      'the last parameter, with a comment and a comma, after one with a comment',
+      `constructor(
+    readonly name: string, // in the shop
+    private readonly lockService: RedisLockService, // the old locks
+  ) {}`,
+      `constructor(
+    readonly name: string, // in the shop
+  ) {}`,
+    ],
+    [
+      'the last parameter, with a comment and no comma, after one with a comment',
+      `constructor(
+    readonly name: string, // in the shop
+    private readonly lockService: RedisLockService // the old locks
+  ) {}`,
+      `constructor(
+    readonly name: string // in the shop
+  ) {}`,
+    ],
   ])('is no longer injected, as %s', (_, constructor, changed) => {
     expect(codeAfter('a.ts', IMPORT + classWith(constructor))).toBe(`\n${classWith(changed)}`);
   });
@@ -124,6 +156,25 @@ describe('a service that a class does not use', () => {
 });
 
 describe('the service of a class', () => {
+  it.each([
+    "@Inject('LOCKS') private readonly lockService: RedisLockService",
+    'private readonly lockService: RedisLockService = own',
+    'private readonly { lockService }: RedisLockService',
+  ])('that its type alone does not inject stays: %s', (parameter) => {
+    for (const members of [[], [pay(...SECTION)]]) {
+      const text = IMPORT + classWith(`constructor(${parameter}) {}`, ...members);
+      expect(codeAfter('a.ts', text)).toBe(text);
+    }
+  });
+
+  it('may have the name of what is called of it', () => {
+    const constructor = 'constructor(private readonly lock: RedisLockService) {}';
+    const section = SECTION.map((line) => line.replace('lockService', 'lock'));
+    expect(after(IMPORT + classWith(constructor, pay(...section)))).toContain(
+      "const lock = await this.lock.acquire('a', { wait: '1m' });",
+    );
+  });
+
   it('that is no property of it stays', () => {
     const text = IMPORT + classWith('constructor(lockService: RedisLockService) {}');
     expect(codeAfter('a.ts', text)).toBe(text);

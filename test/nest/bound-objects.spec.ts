@@ -62,6 +62,9 @@ describe('a method of a bound object', () => {
       @WithLock(fails as never)
       async key(): Promise<void> {}
 
+      @WithLock((() => [fails(), fails()]) as never)
+      async keys(): Promise<void> {}
+
       @WithLock('key', { limit: 3, places: fails as never })
       async places(): Promise<void> {}
     }
@@ -69,6 +72,7 @@ describe('a method of a bound object', () => {
     const late = locks.bind(new Late());
     const detail = expect.stringContaining('a Promise');
     await expect(late.key()).rejects.toMatchObject({ code: 'LOCK_KEY_INVALID', detail });
+    await expect(late.keys()).rejects.toMatchObject({ code: 'LOCK_KEY_INVALID' });
     await expect(late.places()).rejects.toThrow('must be a whole number');
     await rejections.expectNone();
   });

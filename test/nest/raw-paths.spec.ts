@@ -90,6 +90,18 @@ const CONVERTED: readonly (readonly [string, string, Parameters<typeof having>[1
     { parameter: Param('id', class extends ParseIntPipe {}) },
     'A pipe without a name may change it',
   ],
+  [
+    'a pipe without a class',
+    'request.params.id',
+    { parameter: Param('id', Object.assign(Object.create(null), { transform: String })) },
+    'A pipe without a name may change it',
+  ],
+  [
+    'a type without a name',
+    'request.params.id',
+    { parameter: Param('id'), type: (() => class {})() },
+    'has a type without a name, to which',
+  ],
   ['a type', 'request.params.id', { parameter: Param('id'), type: Number }, 'has the type Number'],
   ['a list', 'request.query.id.0', { parameter: Query('id'), type: Array }, 'has the type Array'],
   [

@@ -21,8 +21,8 @@ async function refusal(redis: string): Promise<string> {
   }
 }
 
-/** A port that ends a connection as soon as it hears anything but TLS, as one with TLS does. */
-async function tlsPort(answer: (socket: Socket) => void): Promise<Server> {
+/** A port that does this with a connection as soon as it hears anything. */
+async function portThat(answer: (socket: Socket) => void): Promise<Server> {
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
     socket.once('data', () => {
@@ -54,7 +54,7 @@ describe('a URL with the wrong one of redis:// and rediss://', () => {
     // A fatal alert, "unexpected message".
     ['answers with an alert', (socket) => void socket.end(Buffer.from([21, 3, 3, 0, 2, 2, 10]))],
   ])('says that a port which %s may expect TLS', async (_what, answer) => {
-    const server = await tlsPort(answer);
+    const server = await portThat(answer);
     const detail = await refusal(`redis://127.0.0.1:${portOf(server)}`);
     server.close();
     await once(server, 'close');
@@ -63,8 +63,16 @@ describe('a URL with the wrong one of redis:// and rediss://', () => {
     );
   });
 
+  it('says that a port which resets connections with TLS may have none', async () => {
+    const server = await portThat((socket) => void socket.resetAndDestroy());
+    const detail = await refusal(`rediss://127.0.0.1:${portOf(server)}`);
+    server.close();
+    await once(server, 'close');
+    expect(detail).toContain('read ECONNRESET (the port accepts connections, but not TLS');
+  });
+
   it.each(['redis', 'rediss'])('says nothing of TLS where nothing listens: %s', async (scheme) => {
-    const server = await tlsPort(() => undefined);
+    const server = await portThat(() => undefined);
     const url = `${scheme}://127.0.0.1:${portOf(server)}`;
     server.close();
     await once(server, 'close');

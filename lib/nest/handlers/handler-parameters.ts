@@ -89,12 +89,12 @@ export function parametersFor(
           ? `${pipe} may change it`
           : type === undefined
             ? undefined
-            : `Its parameter has the type ${type}, to which a pipe may convert it`,
+            : `Its parameter has ${type === '' ? 'a type without a name' : `the type ${type}`}, to which a pipe may convert it`,
     });
   }
   return found;
 }
 
 const nameOf = (pipe: unknown): string =>
-  (typeof pipe === 'function' ? pipe : (pipe as object).constructor).name ||
+  (typeof pipe === 'function' ? pipe : (pipe as Partial<object>).constructor)?.name ||
   'A pipe without a name';

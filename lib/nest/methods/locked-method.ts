@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import { Logger } from '@nestjs/common';
 import { LockKeyError, LockNotAcquiredError } from '../../errors.js';
 import type { ScopeOrigin } from '../../engine/granting.js';
@@ -316,9 +317,9 @@ function classNameOf(instance: unknown): string | undefined {
   return typeof owner === 'function' ? owner.name : undefined;
 }
 
-/** A Promise is refused. If it rejects as well, that would be an unhandled rejection, which ends the process. */
+/** A Promise, or a list of them, is refused. If one rejects as well, that would be an unhandled rejection, which ends the process. */
 function unawaited(returned: unknown): unknown {
-  if (returned instanceof Promise) returned.catch(() => undefined);
+  for (const each of [returned].flat()) if (types.isPromise(each)) each.catch(() => undefined);
   return returned;
 }
 

@@ -47,6 +47,9 @@ function rewriteClass(
   const { name } = parameter;
   const property = subject.propertyOf(parameter);
   if (property === undefined || !ts.isIdentifier(name)) return false;
+  // Its type does not say then what is injected.
+  if (ts.getDecorators(parameter) !== undefined || parameter.initializer !== undefined)
+    return false;
   if (!ts.isClassDeclaration(target) || !isProvider(subject, target)) return false;
   if (decorators.some((node) => isWithin(node, target))) return false;
   const mentions = subject.mentionsOf(property).filter((node) => node !== name);

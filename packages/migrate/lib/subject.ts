@@ -93,10 +93,16 @@ export class Subject {
     },
     known: ReadonlySet<ts.Node>,
   ): boolean {
+    const { ts } = this;
     const { target, declaration, name } = member;
+    /** `this.lock.lock()`: what is called of a known member. */
+    const isCalled = ({ parent }: ts.Node): boolean =>
+      ts.isPropertyAccessExpression(parent) &&
+      ts.isPropertyAccessExpression(parent.expression) &&
+      known.has(parent.expression.name);
     return [...this.all(this.ts.isIdentifier), ...this.all(this.ts.isStringLiteralLike)]
       .filter((node) => node.text === name.text && isWithin(node, target))
-      .every((node) => known.has(node) || isWithin(node, declaration));
+      .every((node) => known.has(node) || isCalled(node) || isWithin(node, declaration));
   }
 
   /** The identifiers with this meaning, its declaration among them. */
@@ -112,6 +118,7 @@ export class Subject {
   /** A parameter that is a property has two meanings: the parameter, and the property. */
   propertyOf(parameter: ts.ParameterDeclaration): ts.Symbol | undefined {
     if (!this.ts.isParameterPropertyDeclaration(parameter, parameter.parent)) return undefined;
+    if (!this.ts.isIdentifier(parameter.name)) return undefined;
     return this.#checker
       .getSymbolsOfParameterPropertyDeclaration(parameter, this.textOf(parameter.name))
       .find(({ flags }) => (flags & this.ts.SymbolFlags.Property) !== 0);

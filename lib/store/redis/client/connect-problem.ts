@@ -38,8 +38,9 @@ export function connectProblem({ message, code = '', errors = [] }: ConnectError
   return problem + (remedy === undefined ? '' : ` (${remedy})`);
 }
 
-/** What OpenSSL and Node say when the other side does not speak TLS. */
-const NO_TLS = /wrong version number|packet length too long|before secure TLS connection/;
+/** What OpenSSL and Node say when the other side does not speak TLS, or ends the connection at its first words. */
+const NO_TLS =
+  /wrong version number|packet length too long|before secure TLS connection|^read ECONNRESET/;
 
 /** What becomes of a plain connection to a port that expects TLS: it is closed, or the alert is read as an answer. */
 const CLOSED = /ECONNRESET|EPIPE|Protocol error|RESP type 21|closed unexpectedly|Unknown RESP/;
