@@ -47,7 +47,7 @@ function rewriteClass(
   const { name } = parameter;
   const property = subject.propertyOf(parameter);
   if (property === undefined || !ts.isIdentifier(name)) return false;
-  // Its type does not say then what is injected.
+  // With one of these, the type of the parameter does not say what is injected.
   if (ts.getDecorators(parameter) !== undefined || parameter.initializer !== undefined)
     return false;
   if (!ts.isClassDeclaration(target) || !isProvider(subject, target)) return false;
