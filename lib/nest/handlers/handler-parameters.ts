@@ -95,6 +95,13 @@ export function parametersFor(
   return found;
 }
 
-const nameOf = (pipe: unknown): string =>
-  (typeof pipe === 'function' ? pipe : (pipe as Partial<object>).constructor)?.name ||
-  'A pipe without a name';
+/** A pipe; an object without a prototype has no constructor. */
+interface Named {
+  readonly constructor?: { readonly name: string };
+}
+
+function nameOf(pipe: unknown): string {
+  const owner = typeof pipe === 'function' ? pipe : (pipe as Named).constructor;
+  const { name = '' } = owner ?? {};
+  return name === '' ? 'A pipe without a name' : name;
+}
