@@ -166,8 +166,10 @@ export class LeaseKeeper {
     const { store, options } = this.#foundation;
     needsOneRedis('guarded()', options.location);
     this.#throwIfLost(lease);
-    const { keys, token, ttlMs } = lease;
+    const { keys, token, ttlMs, tenure } = lease;
+    tenure.writes += 1;
     const outcome = await store.write({ keys, token, ttlMs, commands });
+    if (outcome.status !== 'unavailable' || outcome.sent === false) tenure.writes -= 1;
     switch (outcome.status) {
       case 'written':
         return outcome.replies;

@@ -26,6 +26,8 @@ export class Tenure {
   turns = 1;
   /** When the event loop last continued, as far as is known. */
   yieldedAt: Instant;
+  /** Writes under it that the store may yet carry out. It cannot tell its holders apart. */
+  writes = 0;
   readonly #granted: Granted;
 
   constructor(first: Lease, granted: Granted, now: Instant) {

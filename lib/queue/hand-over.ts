@@ -24,6 +24,9 @@ export function mayPass(
   const sinceMs = elapsedMs(tenure.since, now);
   return (
     tenure.nextToken(now) !== undefined &&
+    tenure.writes === 0 &&
+    // No longer TTL is on its way to the store.
+    lease.longestTtlMs === ttlMs &&
     // A place that is held passes to a caller that waits for one; a reader has nothing to pass on that others could not have at once.
     options.mode !== 'shared' &&
     lease.mode === options.mode &&

@@ -6,7 +6,7 @@ import {
   type LockEvents,
   type LockModuleOptions,
 } from 'nestjs-holdfast';
-import type { ExtendOutcome, Granted } from '../../lib/store/lock-store.js';
+import type { ExtendOutcome, Granted, WriteOutcome } from '../../lib/store/lock-store.js';
 import { deferred } from '../support/eventually.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';
 import { heldFor, OUTAGE, silence } from '../support/scripted-store.js';
@@ -384,6 +384,42 @@ describe('a lease is not passed on', () => {
     await holder.release();
     await comesFromTheStore(service, waiting[0] as Promise<Lock>);
   });
+
+  it('with a longer TTL that is on its way to the store', async () => {
+    const service = turnsService();
+    const answer = deferred<ExtendOutcome>();
+    service.store.onExtend = () => answer.promise;
+    const { holder, waiting } = await holderAndLine(service, 1);
+    const extending = expect(holder.extend(60_000)).rejects.toMatchObject({ reason: 'released' });
+    await holder.release();
+    await comesFromTheStore(service, waiting[0] as Promise<Lock>);
+    answer.resolve({ status: 'extended' });
+    await extending;
+  });
+
+  it.each<[string, WriteOutcome | undefined, boolean]>([
+    ['are on their way', undefined, false],
+    ['had no answer', OUTAGE, false],
+    ['were never sent', { ...OUTAGE, sent: false }, true],
+    ['failed', { status: 'failed', index: 0, message: 'WRONGTYPE' }, true],
+    ['were carried out', { status: 'written', replies: ['OK'] }, true],
+  ])(
+    'under which the commands of its holder may come late: they %s',
+    async (_, outcome, passes) => {
+      const service = turnsService();
+      const { holder, waiting } = await holderAndLine(service, 1);
+      const answer = deferred<WriteOutcome>();
+      service.store.onWrite = () => outcome ?? answer.promise;
+      const writing = holder.guarded([['set', 'balance', 'A']]).catch(() => undefined);
+      if (outcome !== undefined) await writing;
+      await holder.release();
+      if (passes) await (await waiting[0])?.release();
+      else await comesFromTheStore(service, waiting[0] as Promise<Lock>);
+      expect(service.leases).toHaveLength(passes ? 1 : 2);
+      answer.resolve({ status: 'lost', reason: 'released-elsewhere' });
+      await writing;
+    },
+  );
 
   it('when its last renewal failed', async () => {
     const service = turnsService();

@@ -14,6 +14,8 @@ import type {
   TransferOutcome,
   TransferRequest,
   Unavailable,
+  WriteOutcome,
+  WriteRequest,
 } from '../../lib/store/lock-store.js';
 import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import { deferred } from './eventually.js';
@@ -45,7 +47,7 @@ export function silence<T>(): Promise<T> {
 type Answer<Request, Outcome> = (request: Request) => Outcome | Promise<Outcome>;
 
 /** A store that records what it is asked, and answers what the test says: by default, yes to everything. */
-export class ScriptedStore implements LeaseStore, Pick<LockStore, 'admin' | 'transfer'> {
+export class ScriptedStore implements LeaseStore, Pick<LockStore, 'admin' | 'transfer' | 'write'> {
   /** Nobody else is there. */
   readonly admin = new MemoryLockStore().admin;
   readonly acquired: AcquireRequest[] = [];
@@ -63,6 +65,7 @@ export class ScriptedStore implements LeaseStore, Pick<LockStore, 'admin' | 'tra
   onExtend: Answer<LeaseRequest, ExtendOutcome> = () => ({ status: 'extended' });
   onRelease: Answer<LeaseReference, ReleaseOutcome> = () => ({ status: 'released' });
   onTransfer: Answer<TransferRequest, TransferOutcome> = () => ({ status: 'transferred' });
+  onWrite: Answer<WriteRequest, WriteOutcome> = () => ({ status: 'written', replies: [] });
   onListen: () => 'listening' | 'polling' | Promise<'listening' | 'polling'> = () => 'listening';
   #listener: ReleaseListener = () => undefined;
 
@@ -90,6 +93,10 @@ export class ScriptedStore implements LeaseStore, Pick<LockStore, 'admin' | 'tra
   async transfer(request: TransferRequest): Promise<TransferOutcome> {
     this.transferred.push(request);
     return this.onTransfer(request);
+  }
+
+  async write(request: WriteRequest): Promise<WriteOutcome> {
+    return this.onWrite(request);
   }
 
   async listen(listener: ReleaseListener): Promise<'listening' | 'polling'> {
