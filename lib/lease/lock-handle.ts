@@ -127,9 +127,13 @@ export class LockHandle implements DetachableLock {
 /** Lua cannot pass on more. */
 const MOST_PARTS = 4_000;
 
+/** A script with more would keep Redis busy for long. */
+const MOST_PARTS_IN_ALL = 50_000;
+
 /** For JavaScript, and for what no command can be. */
 function checkCommands(commands: unknown): asserts commands is readonly WriteCommand[] {
   if (!Array.isArray(commands) || commands.length === 0) throw wrong(describe(commands));
+  let parts = 0;
   for (const [index, command] of (commands as readonly unknown[]).entries()) {
     const which = `command ${String(index + 1)}`;
     if (!Array.isArray(command) || typeof command[0] !== 'string' || command[0] === '')
@@ -140,6 +144,9 @@ function checkCommands(commands: unknown): asserts commands is readonly WriteCom
       );
     const odd = (command as readonly unknown[]).find((part) => !isPart(part));
     if (command.some((part) => !isPart(part))) throw wrong(`${which} with ${describe(odd)} in it`);
+    parts += command.length;
+    if (parts > MOST_PARTS_IN_ALL)
+      throw wrong(`more than ${String(MOST_PARTS_IN_ALL)} parts in all`);
   }
 }
 

@@ -19,6 +19,7 @@ describe('guarded()', () => {
       [['sadd', ...Array.from({ length: 4_000 }, String)]],
       'command 1 with 4001 parts, and 4000 are the most',
     ],
+    [Array.from({ length: 16_667 }, () => set), 'more than 50000 parts in all'],
   ])('says which of its commands is none, and why (%#)', async (commands, received) => {
     const { locks } = scriptedService();
     const lock = await locks.acquire('key');

@@ -8,8 +8,11 @@ describe('what the option "credentials" returns', () => {
     [undefined, 'returned no password'],
     [null, 'returned no password'],
     [{ username: 'user' }, 'returned no password'],
-    [{ password: 42 }, 'returned the password 42'],
-    [{ password: null }, 'returned the password null'],
+    [{ password: '' }, 'returned an empty password'],
+    [{ password: 42 }, 'returned a password that is no text'],
+    [{ password: null }, 'returned a password that is no text'],
+    [{ username: {}, password: 'secret' }, 'returned a username that is no text'],
+    [{ password: 'secret', sentinelPassword: 7 }, 'returned a sentinelPassword that is no text'],
   ])('has to have a password: %j', async (given, problem) => {
     const runtime = new VirtualRuntime();
     const asked = provided(() => given as RedisCredentials, runtime);
@@ -22,5 +25,8 @@ describe('what the option "credentials" returns', () => {
     const problem = credentialsProblem(error);
     expect(problem.message).toBe('option "credentials": no token');
     expect(problem.cause).toBe(error);
+    expect(credentialsProblem(Object.create(null)).message).toBe(
+      'option "credentials": an error without text',
+    );
   });
 });

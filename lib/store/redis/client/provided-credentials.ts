@@ -1,4 +1,4 @@
-import { describe } from '../../../errors/describe.js';
+import { textOf } from '../../../errors/describe.js';
 import type { Runtime } from '../../../time/runtime.js';
 import type { CredentialsProvider, RedisCredentials } from './client-library.js';
 
@@ -13,16 +13,22 @@ export const provided = async (
 
 /** What a connection reports when the function has failed. */
 export function credentialsProblem(error: unknown): Error {
-  const why = error instanceof Error ? error.message : String(error);
-  return new Error(`option "credentials": ${why}`, { cause: error });
+  return new Error(`option "credentials": ${textOf(error)}`, { cause: error });
 }
 
 function checked(given: RedisCredentials): RedisCredentials {
-  const { password } = (given as Partial<RedisCredentials> | null | undefined) ?? {};
-  if (typeof password === 'string' && password !== '') return given;
-  const what = password === undefined ? 'no password' : `the password ${describe(password)}`;
-  throw new Error(`returned ${what}. It must return { username, password }`);
+  const { password, ...others } = (given as Partial<RedisCredentials> | null | undefined) ?? {};
+  if (password === undefined) throw wrong('no password');
+  if (typeof password !== 'string') throw wrong('a password that is no text');
+  if (password === '') throw wrong('an empty password');
+  for (const name of ['username', 'sentinelUsername', 'sentinelPassword'] as const)
+    if (typeof (others[name] ?? '') !== 'string') throw wrong(`a ${name} that is no text`);
+  return given;
 }
+
+/** Never what it returned: that may be a secret. */
+const wrong = (what: string): Error =>
+  new Error(`returned ${what}. It must return { username, password }`);
 
 function inTime<T>(promise: Promise<T>, runtime: Runtime): Promise<T> {
   return new Promise((resolve, reject) => {
