@@ -306,9 +306,7 @@ export class LockAdmin {
 
   async #audited(count: number): Promise<readonly AuditEntry[]> {
     const notes = await this.#parts.store.admin.notes(count);
-    return notes
-      .flatMap((note) => auditEntryIn(note) ?? [])
-      .sort((a, b) => b.at.getTime() - a.at.getTime());
+    return notes.flatMap((note) => auditEntryIn(note) ?? []);
   }
 }
 

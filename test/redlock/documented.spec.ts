@@ -159,10 +159,11 @@ describe.each(IMPLEMENTATIONS)('%s', (_name, { Redlock, ExecutionError, Resource
       });
 
       it('"In the case that auto-extension fails, an AbortSignal will be updated … to pass along the encountered error"', async () => {
-        const redlock = await redlockOf(ONCE);
+        // An extension that is tried too late, on a busy machine, is no error of node-redlock.
+        const redlock = await redlockOf({ ...ONCE, automaticExtensionThreshold: 1_500 });
         const errors = errorsOf(redlock);
         const seen: unknown[] = [];
-        const using = redlock.using(['a'], 1_000, async (signal) => {
+        const using = redlock.using(['a'], 2_000, async (signal) => {
           await remove('a');
           await until(
             {

@@ -51,6 +51,9 @@ const NEWEST_MS = 3_600_000;
 /** At once: a fail-over between the two would leave a key without an end. */
 const ARRIVE = `local number = redis.call('INCR', KEYS[1]) redis.call('PEXPIRE', KEYS[1], ARGV[1]) return number`;
 
+/** TIME, at the server that has a key. */
+const NOW = "return redis.call('TIME')";
+
 /** For so long those are waited for that answer after a majority. */
 const LATECOMERS_MS = 250;
 
@@ -89,15 +92,17 @@ export class RedisAdminStore implements AdminStore {
   }
 
   async report(record: InstanceRecord, lifeMs: number): Promise<void> {
-    await this.#write('describe this instance to', ({ prefix, runtime }) => {
-      const { index, record: nameOf } = adminNames(prefix);
-      const nowMs = Math.round(runtime.now().wallMs);
-      return [
+    await this.#ask('describe this instance to', [], async (node) => {
+      const { index, record: nameOf } = adminNames(node.prefix);
+      // By the server's clock. By its own, an instance that is ahead would remove all others.
+      const nowMs = await ask(node, [['eval', NOW, 1, index]], ([time]) => timeIn(time));
+      const commands: readonly Command[] = [
         ['set', nameOf(record.id), JSON.stringify({ ...record, lifeMs }), 'px', lifeMs],
         ['zadd', index, nowMs, record.id],
         ['zremrangebyscore', index, '-inf', nowMs - 2 * lifeMs],
         ['pexpire', index, 2 * lifeMs],
       ];
+      return ask(node, commands, (values) => values, WRITES);
     });
   }
 
@@ -182,20 +187,17 @@ export class RedisAdminStore implements AdminStore {
 
   async notes(count: number): Promise<readonly string[]> {
     const answers = await this.#ask('read the audit log of', [], (node) => {
-      const newest: Command = [
-        'xrevrange',
-        adminNames(node.prefix).audit,
-        '+',
-        '-',
-        'count',
-        count,
-      ];
-      return ask(node, [newest], ([found]) => {
-        const entries = (found ?? []) as readonly (readonly [string, string[]])[];
-        return entries.map(([, fields]) => fields[1] ?? '');
-      });
+      const { audit } = adminNames(node.prefix);
+      return ask(node, [['xrevrange', audit, '+', '-', 'count', count]], ([found]) =>
+        ((found ?? []) as readonly (readonly [string, string[]])[]).map(([id, fields]) => ({
+          atMs: Number.parseInt(id, 10),
+          text: fields[1] ?? '',
+        })),
+      );
     });
-    return [...new Set(answers.flat())];
+    // Each server has its own clock, and keeps the order. Those of the operators may differ.
+    const notes = answers.flat().sort((a, b) => b.atMs - a.atMs);
+    return [...new Set(notes.map(({ text }) => text))];
   }
 
   async #write(operation: string, commands: (node: Server) => readonly Command[]): Promise<void> {
@@ -316,6 +318,13 @@ function lookAt(node: Server, key: string): Promise<FoundKey> {
       };
     },
   );
+}
+
+/** The reply to TIME, in ms. */
+function timeIn(reply: unknown): number | undefined {
+  const [seconds, micros] = listIn(reply).map(Number);
+  const nowMs = Math.floor((seconds ?? NaN) * 1_000 + (micros ?? NaN) / 1_000);
+  return Number.isSafeInteger(nowMs) ? nowMs : undefined;
 }
 
 /**
