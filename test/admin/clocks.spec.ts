@@ -10,7 +10,7 @@ const HOUR_MS = 3_600_000;
 describe.each([1, 3])('instances whose clocks differ, over %d masters', (count) => {
   let redis: readonly string[];
   let servers: readonly RedisServer[];
-  let opened: Locks[] = [];
+  const opened: Locks[] = [];
 
   beforeAll(async () => {
     servers = await Promise.all(Array.from({ length: count }, () => RedisServer.start()));
