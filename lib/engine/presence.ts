@@ -48,8 +48,8 @@ const MOST_RECORDED = 20;
  */
 export const PROTOCOL = 1;
 
-/** Redis' own code for a right that is missing. */
-const FORBIDDEN = /^NOPERM\b/;
+/** What Redis says of a right that is missing; Redis 6 and 7 have their own words for it in a script. */
+const FORBIDDEN = /^NOPERM\b|ACL failure|can't run this command/;
 
 interface Dependencies {
   readonly store: AdminStore;

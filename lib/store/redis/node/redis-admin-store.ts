@@ -51,8 +51,13 @@ const NEWEST_MS = 3_600_000;
 /** At once: a fail-over between the two would leave a key without an end. */
 const ARRIVE = `local number = redis.call('INCR', KEYS[1]) redis.call('PEXPIRE', KEYS[1], ARGV[1]) return number`;
 
-/** TIME, at the server that has a key. */
-const NOW = "return redis.call('TIME')";
+/** By the server's clock. By its own, an instance whose clock is ahead would remove all others. */
+const ENLIST = `local time, life = redis.call('TIME'), tonumber(ARGV[2])
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+redis.call('ZADD', KEYS[1], now, ARGV[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - life)
+redis.call('PEXPIRE', KEYS[1], life)
+return 1`;
 
 /** For so long those are waited for that answer after a majority. */
 const LATECOMERS_MS = 250;
@@ -92,17 +97,12 @@ export class RedisAdminStore implements AdminStore {
   }
 
   async report(record: InstanceRecord, lifeMs: number): Promise<void> {
-    await this.#ask('describe this instance to', [], async (node) => {
-      const { index, record: nameOf } = adminNames(node.prefix);
-      // By the server's clock. By its own, an instance that is ahead would remove all others.
-      const nowMs = await ask(node, [['eval', NOW, 1, index]], ([time]) => timeIn(time));
-      const commands: readonly Command[] = [
+    await this.#write('describe this instance to', ({ prefix }) => {
+      const { index, record: nameOf } = adminNames(prefix);
+      return [
         ['set', nameOf(record.id), JSON.stringify({ ...record, lifeMs }), 'px', lifeMs],
-        ['zadd', index, nowMs, record.id],
-        ['zremrangebyscore', index, '-inf', nowMs - 2 * lifeMs],
-        ['pexpire', index, 2 * lifeMs],
+        ['eval', ENLIST, 1, index, record.id, 2 * lifeMs],
       ];
-      return ask(node, commands, (values) => values, WRITES);
     });
   }
 
@@ -318,13 +318,6 @@ function lookAt(node: Server, key: string): Promise<FoundKey> {
       };
     },
   );
-}
-
-/** The reply to TIME, in ms. */
-function timeIn(reply: unknown): number | undefined {
-  const [seconds, micros] = listIn(reply).map(Number);
-  const nowMs = Math.floor((seconds ?? NaN) * 1_000 + (micros ?? NaN) / 1_000);
-  return Number.isSafeInteger(nowMs) ? nowMs : undefined;
 }
 
 /**
