@@ -52,12 +52,13 @@ const NEWEST_MS = 3_600_000;
 const ARRIVE = `local number = redis.call('INCR', KEYS[1]) redis.call('PEXPIRE', KEYS[1], ARGV[1]) return number`;
 
 /** By the server's clock. By its own, an instance whose clock is ahead would remove all others. */
-const ENLIST = `local time, life = redis.call('TIME'), tonumber(ARGV[2])
-local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-redis.call('ZADD', KEYS[1], now, ARGV[1])
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - life)
-redis.call('PEXPIRE', KEYS[1], life)
-return 1`;
+const ENLIST = [
+  `local time, life = redis.call('TIME'), tonumber(ARGV[2])`,
+  `local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)`,
+  `redis.call('ZADD', KEYS[1], now, ARGV[1])`,
+  `redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - life)`,
+  `return redis.call('PEXPIRE', KEYS[1], life)`,
+].join('\n');
 
 /** For so long those are waited for that answer after a majority. */
 const LATECOMERS_MS = 250;
