@@ -1,6 +1,7 @@
 import { RecentMap } from '../collections/recent-map.js';
 import { LockStoreUnavailableError } from '../errors.js';
 import { redact } from '../errors/redact.js';
+import { FORBIDDEN } from '../errors/store-unavailable.js';
 import type { Lease } from '../lease/lease.js';
 import { callFacts } from '../lease/lock-request.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
@@ -47,9 +48,6 @@ const MOST_RECORDED = 20;
  * both versions must not lock the same keys.
  */
 export const PROTOCOL = 1;
-
-/** What Redis says of a right that is missing; Redis 6 and 7 have their own words for it in a script. */
-const FORBIDDEN = /^NOPERM\b|ACL failure|can't run this command/;
 
 interface Dependencies {
   readonly store: AdminStore;

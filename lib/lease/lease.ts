@@ -26,7 +26,7 @@ export class Tenure {
   turns = 1;
   /** When the event loop last continued, as far as is known. */
   yieldedAt: Instant;
-  /** Writes under it that the store may yet carry out. It cannot tell its holders apart. */
+  /** How many writes the store may still carry out. All turns have one owner token, so it cannot refuse those of an earlier one. */
   writes = 0;
   readonly #granted: Granted;
 

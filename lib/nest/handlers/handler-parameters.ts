@@ -84,15 +84,16 @@ export function parametersFor(
     found.push({
       index,
       segments: isWhole ? path : rest,
-      conversion:
-        pipe !== undefined
-          ? `${pipe} may change it`
-          : type === undefined
-            ? undefined
-            : `Its parameter has ${type === '' ? 'a type without a name' : `the type ${type}`}, to which a pipe may convert it`,
+      conversion: pipe === undefined ? conversionTo(type) : `${pipe} may change it`,
     });
   }
   return found;
+}
+
+function conversionTo(type: string | undefined): string | undefined {
+  if (type === undefined) return undefined;
+  const named = type === '' ? 'a type without a name' : `the type ${type}`;
+  return `Its parameter has ${named}, to which a pipe may convert it`;
 }
 
 /** A pipe; an object without a prototype has no constructor. */

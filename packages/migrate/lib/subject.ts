@@ -100,7 +100,7 @@ export class Subject {
       ts.isPropertyAccessExpression(parent) &&
       ts.isPropertyAccessExpression(parent.expression) &&
       known.has(parent.expression.name);
-    return [...this.all(this.ts.isIdentifier), ...this.all(this.ts.isStringLiteralLike)]
+    return [...this.all(ts.isIdentifier), ...this.all(ts.isStringLiteralLike)]
       .filter((node) => node.text === name.text && isWithin(node, target))
       .every((node) => known.has(node) || isCalled(node) || isWithin(node, declaration));
   }
