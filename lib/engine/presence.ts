@@ -1,7 +1,6 @@
 import { RecentMap } from '../collections/recent-map.js';
 import { LockStoreUnavailableError } from '../errors.js';
 import { redact } from '../errors/redact.js';
-import { FORBIDDEN } from '../errors/store-unavailable.js';
 import type { Lease } from '../lease/lease.js';
 import { callFacts } from '../lease/lock-request.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
@@ -48,6 +47,12 @@ const MOST_RECORDED = 20;
  * both versions must not lock the same keys.
  */
 export const PROTOCOL = 1;
+
+/**
+ * What Redis says of a right that is missing, for a command or in a script. With a text before it, it is about the connection,
+ * and is logged there.
+ */
+const FORBIDDEN = /^NOPERM\b|ACL failure|can't run this command/;
 
 interface Dependencies {
   readonly store: AdminStore;

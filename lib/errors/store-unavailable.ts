@@ -4,9 +4,6 @@ import { LockError } from './lock-error.js';
 /** What `NodeFailure.node` is for a `LockDriver`. */
 export const DRIVER_NODE = 'driver';
 
-/** What Redis says of a right that is missing: in one wording for commands of clients, and in others for those of scripts. */
-export const FORBIDDEN = /NOPERM|ACL failure|can't run this command/;
-
 /** The failure of one node of the store. */
 export interface NodeFailure {
   /** `host:port`, never with credentials; `'driver'` for a `LockDriver`. */

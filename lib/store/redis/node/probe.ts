@@ -1,5 +1,4 @@
 import { LockConfigurationError } from '../../../errors.js';
-import { FORBIDDEN } from '../../../errors/store-unavailable.js';
 import type { Unavailable } from '../../lock-store.js';
 import type { Reply } from '../client/redis-connection.js';
 import { isLoginRefusal, NODE_OF_A_CLUSTER } from '../client/reply-errors.js';
@@ -96,9 +95,10 @@ const RIGHTS =
 /** What to change, by what the server says. */
 export function remedyFor(message: string, prefix: string): string {
   if (isLoginRefusal(message)) return 'Check the user name and password in option "redis".';
+  // Servers report it in one wording for commands of clients and in another for commands of scripts.
   if (/(NOPERM|ACL failure|can't access).*\bkeys?\b/.test(message))
     return `Allow the Redis user the keys ${keyPatterns(prefix).join(' and ')} ("keyPrefix"); ${RIGHTS}.`;
-  if (FORBIDDEN.test(message))
+  if (/NOPERM|ACL failure|can't run this command/.test(message))
     return `Allow the Redis user the commands EVAL, EVALSHA and those that the scripts call; ${RIGHTS}.`;
   if (message.includes('scripting engine'))
     return 'Holdfast needs Lua scripts: load the module "lua" of Valkey there.';
