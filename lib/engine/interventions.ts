@@ -1,7 +1,7 @@
 import { hostname, userInfo } from 'node:os';
 import { LockConfigurationError, LockStoreUnavailableError, type Intervention } from '../errors.js';
 import type { LeaseEnding } from '../lease/lease-keeper.js';
-import type { FoundHolder } from '../store/admin-store.js';
+import type { FoundHolder, FoundInstance } from '../store/admin-store.js';
 import type { LockStore, Unavailable } from '../store/lock-store.js';
 import { digestOf, makerIn } from '../store/owner-token.js';
 import type { Presence } from './presence.js';
@@ -152,8 +152,7 @@ export class Interventions {
   ): Promise<readonly (LeaseEnding | undefined)[]> {
     if (targets.length === 0) return [];
     const makers = new Set(targets.map(({ holder }) => makerIn(holder.token)));
-    // The names of instances may not be readable. Their leases end anyway.
-    const instances = await this.#store.admin.instances().catch(() => []);
+    const instances = await this.#instances(replaceWaitMs !== undefined);
     const leases = targets.map(({ key, holder, fencingToken }) => ({
       ...{ key, digest: digestOf(holder.token), fencingToken },
     }));
@@ -165,5 +164,20 @@ export class Interventions {
       const own = answers.get(makerIn(holder.token) ?? '')?.endings?.[index];
       return known.find((ending) => ending !== 'unknown') ?? own;
     });
+  }
+
+  /**
+   * Whom to notify. Where that may not be read, leases end anyway; those of an operator in an outage, too. A request whose
+   * connection broke is made once more.
+   */
+  async #instances(forReplace: boolean): Promise<readonly FoundInstance[]> {
+    const { admin } = this.#store;
+    try {
+      return await admin.instances().catch(() => admin.instances());
+    } catch (error) {
+      const nodes = error instanceof LockStoreUnavailableError ? error.nodes : [];
+      if (forReplace && nodes.some(({ kind }) => kind !== 'error')) throw error;
+      return [];
+    }
   }
 }

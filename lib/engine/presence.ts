@@ -11,7 +11,7 @@ import type { LeaderInfo } from '../leader/lead.js';
 import type { AdminStore, FoundHolder, FoundInstance, RecordedHold } from '../store/admin-store.js';
 import { leaseIdOf, makerIn } from '../store/owner-token.js';
 import { elapsedMs, type CancelTimer, type Instant } from '../time/clock.js';
-import type { Scheduler } from '../time/scheduler.js';
+import type { Scheduler, Task } from '../time/scheduler.js';
 import type { Machine } from './machine.js';
 import { parseMessage, type Answer, type Message, type Question } from './messages.js';
 
@@ -25,6 +25,13 @@ const UNRESPONSIVE_AFTER_MS = 3 * REPORT_MS;
 
 /** So long an answer is waited for. */
 const ANSWER_MS = 250;
+
+/** So much longer when a lease has to end: one of the two may just have lost its connection for messages. */
+const RECONNECT_MS = 750;
+
+/** After that, then after twice as long each time, it is asked again. */
+const AGAIN_MS = 200;
+const LONGEST_AGAIN_MS = 1_600;
 
 /** At most this many of the callers that wait for one key are reported. */
 const MOST_CALLERS = 100;
@@ -66,6 +73,16 @@ interface Dependencies {
   readonly machine: Machine | undefined;
 }
 
+type Asked = Extract<Message, { readonly type: 'ask' }>;
+
+/** A question that came, perhaps more than once. */
+interface Answering {
+  /** Where the answer goes. */
+  reply: string;
+  /** Missing while the work that is replaced has not ended. */
+  answer?: Answer;
+}
+
 /** Whether an instance has not replied or reported for so long that it is frozen, cut off or dead. */
 export const isOverdue = ({ seenMsAgo }: FoundInstance): boolean =>
   seenMsAgo > UNRESPONSIVE_AFTER_MS;
@@ -84,14 +101,16 @@ export class Presence {
   readonly #startedAtMs: number;
   /** By the id of the question. */
   readonly #asked = new Map<string, (from: string, answer: Answer) => void>();
-  /** The ids of the questions that were answered last. */
-  readonly #answered = new RecentMap<string, true>(MOST_ANSWERED);
+  /** The questions that were answered last, by id. */
+  readonly #answered = new RecentMap<string, Answering>(MOST_ANSWERED);
   #cancelNext: CancelTimer | undefined;
   #isStarted = false;
   /** A shutdown may come before the store has answered for the first time. */
   #isClosed = false;
   #isReporting = false;
   #hasReported = false;
+  /** Messages have reached this service before. If they do not now, they will again. */
+  #hasHeard = false;
   #stopListening: (() => void) | undefined;
   #announced: Promise<void> | undefined;
   #hasWarned = false;
@@ -147,12 +166,13 @@ export class Presence {
       const message = parseMessage(text);
       if (message !== undefined) this.#hear(message);
     });
-    await queue.listen();
+    if (await queue.listen()) this.#hasHeard = true;
   }
 
   /**
-   * Asks instances and, about keys and leases, this service itself. Waits at most 250 ms for their replies, and longer for
-   * the end of work that is replaced. The result is by instance id; instances that did not reply are missing.
+   * Asks instances and, about keys and leases, this service itself. Waits at most 250 ms for their replies, 1 s for the end
+   * of a lease, and longer for the end of work that is replaced. The result is by instance id; those that did not reply are
+   * missing.
    */
   async ask(
     instances: readonly FoundInstance[],
@@ -164,22 +184,36 @@ export class Presence {
     const others = instances.filter((each) => each.id !== this.id && each.address !== undefined);
     if (others.length === 0) return answers;
     await this.#listen();
-    const reply = store.address();
     const id = scheduler.runtime.uuid();
-    const send = (): Promise<unknown> =>
-      Promise.all(
-        others.map(({ id: to, address = '' }) =>
-          this.#tell(address, { type: 'ask', id, to, reply: reply ?? '', question }),
+    const isEnd = question.about === 'end';
+    const send = (): Promise<unknown> => {
+      const reply = store.address() ?? '';
+      const missing = others.filter((each) => !answers.has(each.id));
+      return Promise.all(
+        missing.map(({ id: to, address = '' }) =>
+          this.#tell(address, { type: 'ask', id, to, reply, question }),
         ),
       );
+    };
+    const isHeard = store.address() !== undefined || (isEnd && this.#hasHeard);
     // Replies cannot be received, but a lease may have to end. After a shutdown, no timer may start.
-    if (reply === undefined || this.#isClosed) {
-      if (question.about === 'end') await send();
+    if (!isHeard || this.#isClosed) {
+      if (isEnd) await send();
       return answers;
     }
-    const { replaceWaitMs = 0 } = question.about === 'end' ? question : {};
+    const mayReconnect = isEnd && others.some((each) => !isOverdue(each));
+    const longestMs =
+      ANSWER_MS + (mayReconnect ? RECONNECT_MS : 0) + (isEnd ? (question.replaceWaitMs ?? 0) : 0);
+    let next: Task | undefined;
+    const sendAgain = (afterMs: number): void => {
+      next = scheduler.schedule(afterMs, () => {
+        if (this.#isClosed) return;
+        void send();
+        sendAgain(Math.min(2 * afterMs, LONGEST_AGAIN_MS));
+      });
+    };
     const waited = new Promise<void>((resolve) => {
-      const timeout = scheduler.schedule(ANSWER_MS + replaceWaitMs, resolve);
+      const timeout = scheduler.schedule(longestMs, resolve);
       this.#asked.set(id, (from, answer) => {
         if (!others.some((each) => each.id === from)) return;
         answers.set(from, answer);
@@ -188,8 +222,11 @@ export class Presence {
         resolve();
       });
     });
-    await send();
+    const sent = send();
+    if (isEnd) sendAgain(AGAIN_MS);
+    await sent;
     await waited;
+    next?.cancel();
     this.#asked.delete(id);
     return answers;
   }
@@ -301,18 +338,24 @@ export class Presence {
 
   #hear(message: Message): void {
     if (message.type === 'answer') this.#asked.get(message.id)?.(message.from, message.answer);
-    else if (message.to === this.id) {
-      const { id, reply, question } = message;
-      // Each of several masters delivers it, and a lease ends once.
-      if (this.#answered.has(id)) return;
-      this.#answered.set(id, true);
-      void this.#reply(id, reply, question);
-    }
+    else if (message.to === this.id) void this.#reply(message);
   }
 
-  async #reply(id: string, to: string, question: Question): Promise<void> {
+  async #reply({ id, reply, question }: Asked): Promise<void> {
+    const send = (to: string, answer: Answer): Promise<void> =>
+      this.#tell(to, { type: 'answer', id, from: this.id, answer });
+    const before = this.#answered.get(id);
+    // Each of several masters delivers it, and it comes again where the answer may be lost. A lease ends once.
+    if (before !== undefined) {
+      before.reply = reply;
+      if (before.answer !== undefined) await send(reply, before.answer);
+      return;
+    }
+    const answering: Answering = { reply };
+    this.#answered.set(id, answering);
     const answer = await this.#answer(question);
-    await this.#tell(to, { type: 'answer', id, from: this.id, answer });
+    if (question.about === 'end') answering.answer = answer;
+    await send(answering.reply, answer);
   }
 
   async #tell(address: string, message: Message): Promise<void> {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { checkedIntervention, Interventions } from '../../lib/engine/interventions.js';
 import type { Answer } from '../../lib/engine/messages.js';
+import { LockStoreUnavailableError } from '../../lib/errors.js';
 import type { Presence } from '../../lib/engine/presence.js';
 import type { AdminStore, FoundHolder } from '../../lib/store/admin-store.js';
 import type { LockStore, ReleaseOutcome } from '../../lib/store/lock-store.js';
@@ -122,6 +123,24 @@ describe('a lease that a newer call replaces', () => {
     const over = interventions([], {}, replies);
     expect(await over.parts.replace(TARGETS, WHY, 50)).toBe(ended);
     expect(over.released).toEqual(released);
+  });
+
+  it.each([
+    ['connection', false],
+    ['timeout', false],
+    ['error', true],
+  ] as const)('stays if its process cannot be found out by %s: %s', async (kind, isReplaced) => {
+    const { parts, admin, released } = interventions([]);
+    let asked = 0;
+    admin.instances = async () => {
+      asked += 1;
+      const nodes = [{ node: 'a', kind, message: 'none' }];
+      throw new LockStoreUnavailableError({ operation: 'list', keys: [], nodes });
+    };
+    const replacing = parts.replace(TARGETS, WHY, 50);
+    if (isReplaced) expect(await replacing).toBe(true);
+    else await expect(replacing).rejects.toBeInstanceOf(LockStoreUnavailableError);
+    expect([asked, released.length]).toEqual([2, isReplaced ? 1 : 0]);
   });
 
   it('is none where no call holds the key', async () => {

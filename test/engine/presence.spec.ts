@@ -102,20 +102,29 @@ describe('a question to another instance', () => {
 
   const ANSWERS = [expect.objectContaining({ isSelf: false, ...MACHINE }), true];
 
-  it('waits 250 ms for its reply', async () => {
+  it('waits 250 ms for its reply; for one that is to end a lease 1 s, and asks it again meanwhile', async () => {
     const { runtime, asked, outcomes, ask } = asking();
     await ask();
     expect(asked).toEqual(['there: key', 'there: end']);
     await runtime.advance(249);
     expect(outcomes).toEqual([]);
     await runtime.advance(1);
+    expect(outcomes).toEqual(ANSWERS.slice(0, 1));
+    await runtime.advance(749);
+    expect(asked).toEqual(['there: key', 'there: end', 'there: end', 'there: end']);
+    expect(outcomes).toHaveLength(1);
+    await runtime.advance(1);
     expect(outcomes).toEqual(ANSWERS);
+    expect(runtime.timers).toBe(0);
   });
 
   it.each<[string, (service: ReturnType<typeof asking>) => unknown]>([
     [
       'where no reply could be received',
-      ({ store: { admin } }) => Object.assign(admin, { address: () => undefined }),
+      ({ store }) => {
+        store.listen = async () => 'polling';
+        store.admin.address = () => undefined;
+      },
     ],
     ['after the shutdown', ({ locks }) => locks.shutdown(0)],
   ])('only says which lease has to end, and waits for nothing, %s', async (_, begin) => {
