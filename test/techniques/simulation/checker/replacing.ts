@@ -7,6 +7,9 @@ import { TRIPS_TO_THE_LINE } from './order.js';
 /** Between two looks at a key that was refused, at the most, and for timers that are late. */
 const LOOKS_EVERY_MS = 600;
 
+/** A process that shuts down does not reply. So long its reply is waited for, beside `replaceWait`. */
+const NO_REPLY_MS = 1_000;
+
 const SLACK_MS = 20;
 
 /** A call for one key. */
@@ -117,8 +120,7 @@ function kept(
       Math.min(leftAt, (lost?.at ?? Infinity) + replaceWaitMs, answer.at),
     );
   const sinceMs = answer.at - Math.max(askedAt, ...freeAt);
-  // "A process that is frozen or dead is not waited for longer than `replaceWait`": one that shuts down does not reply either.
-  const mostMs = hasClosed(call) ? LOOKS_EVERY_MS + replaceWaitMs : LOOKS_EVERY_MS;
+  const mostMs = LOOKS_EVERY_MS + (hasClosed(call) ? replaceWaitMs + NO_REPLY_MS : 0);
   return sinceMs > mostMs + lateMs
     ? [`newest: ${name} waited ${sinceMs.toFixed(0)} ms for "${key}", which no work held`]
     : [];
