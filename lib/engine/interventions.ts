@@ -4,7 +4,7 @@ import type { LeaseEnding } from '../lease/lease-keeper.js';
 import type { FoundHolder, FoundInstance } from '../store/admin-store.js';
 import type { LockStore, Unavailable } from '../store/lock-store.js';
 import { digestOf, makerIn } from '../store/owner-token.js';
-import type { Presence } from './presence.js';
+import { isForbidden, type Presence } from './presence.js';
 
 /**
  * The reason of an intervention, and its operator. The holder is notified of both, and the audit log of `LockAdmin`
@@ -19,6 +19,9 @@ export interface InterventionRequest {
 
 /** The longest TTL of a lock that is released: some of other software have none. */
 const LONGEST_MS = 60_000;
+
+/** At most this many are ended by one message: longer ones are not delivered. */
+const MOST_AT_ONCE = 200;
 
 /** What could forge lines of a log. */
 const CONTROL = /[\p{Cc}\u2028\u2029]/u;
@@ -39,6 +42,11 @@ export function checkedIntervention({
           "Write release('order:42', { reason: 'stuck since 3 am' }).",
       );
   return { by, reason };
+}
+
+function* inParts(targets: readonly Target[]): Generator<readonly Target[]> {
+  for (let from = 0; from < targets.length; from += MOST_AT_ONCE)
+    yield targets.slice(from, from + MOST_AT_ONCE);
 }
 
 function whoWeAre(): string {
@@ -100,15 +108,18 @@ export class Interventions {
   /**
    * Ends these leases when their work has ended, or after `waitMs`. A lease that its process holds no more stays: its key
    * is kept for a time. Resolves with whether one was ended.
+   *
+   * @param hasLeft aborts when the newer call no longer wants the key
    */
   async replace(
     targets: readonly Target[],
     intervention: Intervention,
     waitMs: number,
+    hasLeft: AbortSignal,
   ): Promise<boolean> {
     const told = await this.#tell(targets, intervention, waitMs);
-    // The service shuts down: its call has failed, and no holder may lose its lock for that.
-    if (this.#presence.isClosed) return false;
+    // The newer call has failed, and no holder may lose its lock for that.
+    if (hasLeft.aborted) return false;
     for (const [index, target] of targets.entries())
       if (told[index] === undefined) await this.#endInStore(target, false);
     return told.some((ending) => ending !== 'unknown');
@@ -153,30 +164,33 @@ export class Interventions {
     if (targets.length === 0) return [];
     const makers = new Set(targets.map(({ holder }) => makerIn(holder.token)));
     const instances = await this.#instances(replaceWaitMs !== undefined);
-    const leases = targets.map(({ key, holder, fencingToken }) => ({
-      ...{ key, digest: digestOf(holder.token), fencingToken },
-    }));
     const theirs = instances.filter(({ id }) => makers.has(id));
-    const question = { about: 'end', leases, intervention, replaceWaitMs } as const;
-    const answers = await this.#presence.ask(theirs, question);
-    return targets.map(({ holder }, index) => {
-      const known = [...answers.values()].flatMap(({ endings }) => endings?.[index] ?? []);
-      const own = answers.get(makerIn(holder.token) ?? '')?.endings?.[index];
-      return known.find((ending) => ending !== 'unknown') ?? own;
+    const told = [...inParts(targets)].map(async (some) => {
+      const leases = some.map(({ key, holder, fencingToken }) => ({
+        ...{ key, digest: digestOf(holder.token), fencingToken },
+      }));
+      const question = { about: 'end', leases, intervention, replaceWaitMs } as const;
+      const answers = await this.#presence.ask(theirs, question);
+      return some.map(({ holder }, index) => {
+        const known = [...answers.values()].flatMap(({ endings }) => endings?.[index] ?? []);
+        const own = answers.get(makerIn(holder.token) ?? '')?.endings?.[index];
+        return known.find((ending) => ending !== 'unknown') ?? own;
+      });
     });
+    return (await Promise.all(told)).flat();
   }
 
   /**
-   * Whom to notify. Where that may not be read, leases end anyway; those of an operator in an outage, too. A request whose
-   * connection broke is made once more.
+   * Whom to notify. A user who may not read that ends leases anyway; an operator does so in an outage, too. A request that
+   * failed is made once more.
    */
   async #instances(forReplace: boolean): Promise<readonly FoundInstance[]> {
     const { admin } = this.#store;
     try {
       return await admin.instances().catch(() => admin.instances());
     } catch (error) {
-      const nodes = error instanceof LockStoreUnavailableError ? error.nodes : [];
-      if (forReplace && nodes.some(({ kind }) => kind !== 'error')) throw error;
+      const isRefused = error instanceof LockStoreUnavailableError && error.nodes.some(isForbidden);
+      if (forReplace && !isRefused) throw error;
       return [];
     }
   }

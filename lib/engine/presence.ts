@@ -1,5 +1,5 @@
 import { RecentMap } from '../collections/recent-map.js';
-import { LockStoreUnavailableError } from '../errors.js';
+import { LockStoreUnavailableError, type NodeFailure } from '../errors.js';
 import { redact } from '../errors/redact.js';
 import type { Lease } from '../lease/lease.js';
 import { callFacts } from '../lease/lock-request.js';
@@ -23,15 +23,11 @@ const LIFE_MS = 3_600_000;
 /** An instance that has missed three reports. */
 const UNRESPONSIVE_AFTER_MS = 3 * REPORT_MS;
 
-/** So long an answer is waited for. */
+/** So long an answer is waited for. A lease that has to end is asked for again then. */
 const ANSWER_MS = 250;
 
-/** So much longer when a lease has to end: one of the two may just have lost its connection for messages. */
-const RECONNECT_MS = 750;
-
-/** After that, then after twice as long each time, it is asked again. */
-const AGAIN_MS = 200;
-const LONGEST_AGAIN_MS = 1_600;
+/** So long that one is waited for: one of the two may just have lost its connection for messages. */
+const END_MS = 1_500;
 
 /** At most this many of the callers that wait for one key are reported. */
 const MOST_CALLERS = 100;
@@ -60,6 +56,9 @@ export const PROTOCOL = 1;
  * and is logged there.
  */
 const FORBIDDEN = /^NOPERM\b|ACL failure|can't run this command/;
+
+/** Whether that is why a server failed. */
+export const isForbidden = ({ message }: NodeFailure): boolean => FORBIDDEN.test(message);
 
 interface Dependencies {
   readonly store: AdminStore;
@@ -109,8 +108,6 @@ export class Presence {
   #isClosed = false;
   #isReporting = false;
   #hasReported = false;
-  /** Messages have reached this service before. If they do not now, they will again. */
-  #hasHeard = false;
   #stopListening: (() => void) | undefined;
   #announced: Promise<void> | undefined;
   #hasWarned = false;
@@ -129,22 +126,20 @@ export class Presence {
     return nameOf(machine);
   }
 
-  /** Whether the service shuts down. It asks no other instance then. */
-  get isClosed(): boolean {
-    return this.#isClosed;
-  }
-
-  /** Resolves when others can send messages to this service, or the first attempt at that has failed. */
+  /** Resolves when others can send messages to this service, or a second attempt at that has failed. */
   async announced(): Promise<void> {
+    const first = this.#announced;
+    await first;
+    if (!this.#isStarted || this.#hasReported) return;
+    if (this.#announced === first) this.#announced = this.#report();
     await this.#announced;
   }
 
   /** In the background. */
   start(): void {
-    const { machine } = this.#deps;
-    if (machine === undefined || this.#isStarted || this.#isClosed) return;
+    if (this.#deps.machine === undefined || this.#isStarted || this.#isClosed) return;
     this.#isStarted = true;
-    this.#announced = this.#report(machine);
+    this.#announced = this.#report();
   }
 
   /** Resolves when the record is removed, or the store did not reply: the record then expires. */
@@ -166,13 +161,13 @@ export class Presence {
       const message = parseMessage(text);
       if (message !== undefined) this.#hear(message);
     });
-    if (await queue.listen()) this.#hasHeard = true;
+    await queue.listen();
   }
 
   /**
-   * Asks instances and, about keys and leases, this service itself. Waits at most 250 ms for their replies, 1 s for the end
-   * of a lease, and longer for the end of work that is replaced. The result is by instance id; those that did not reply are
-   * missing.
+   * Asks instances and, about keys and leases, this service itself. Waits at most 250 ms for their replies, 1.5 s for the
+   * end of a lease, and longer for the end of work that is replaced. The result is by instance id; those that did not reply
+   * are missing.
    */
   async ask(
     instances: readonly FoundInstance[],
@@ -195,21 +190,21 @@ export class Presence {
         ),
       );
     };
-    const isHeard = store.address() !== undefined || (isEnd && this.#hasHeard);
+    const canHear = isEnd ? store.address() !== undefined : store.isHearing;
     // Replies cannot be received, but a lease may have to end. After a shutdown, no timer may start.
-    if (!isHeard || this.#isClosed) {
+    if (!canHear || this.#isClosed) {
       if (isEnd) await send();
       return answers;
     }
     const mayReconnect = isEnd && others.some((each) => !isOverdue(each));
     const longestMs =
-      ANSWER_MS + (mayReconnect ? RECONNECT_MS : 0) + (isEnd ? (question.replaceWaitMs ?? 0) : 0);
+      (mayReconnect ? END_MS : ANSWER_MS) + (isEnd ? (question.replaceWaitMs ?? 0) : 0);
     let next: Task | undefined;
-    const sendAgain = (afterMs: number): void => {
-      next = scheduler.schedule(afterMs, () => {
+    const sendAgain = (): void => {
+      next = scheduler.schedule(ANSWER_MS, () => {
         if (this.#isClosed) return;
         void send();
-        sendAgain(Math.min(2 * afterMs, LONGEST_AGAIN_MS));
+        sendAgain();
       });
     };
     const waited = new Promise<void>((resolve) => {
@@ -223,7 +218,7 @@ export class Presence {
       });
     });
     const sent = send();
-    if (isEnd) sendAgain(AGAIN_MS);
+    if (isEnd) sendAgain();
     await sent;
     await waited;
     next?.cancel();
@@ -239,10 +234,10 @@ export class Presence {
     instances: readonly FoundInstance[],
     answers: ReadonlyMap<string, Answer>,
   ): readonly FoundInstance[] {
-    const isHeard = this.#deps.store.address() !== undefined;
+    const { isHearing } = this.#deps.store;
     return instances.map((each) => {
       if (answers.has(each.id)) return { ...each, seenMsAgo: 0 };
-      return isHeard && each.address !== undefined ? { ...each, isSilent: true } : each;
+      return isHearing && each.address !== undefined ? { ...each, isSilent: true } : each;
     });
   }
 
@@ -264,25 +259,26 @@ export class Presence {
    * Writes the record, and plans the next time. Listens only where the store has answered: one that is not there yet is
    * nothing to warn of twice.
    */
-  async #report(machine: Machine): Promise<void> {
+  async #report(): Promise<void> {
     const { store, scheduler } = this.#deps;
     this.#isReporting = true;
     this.#countHour();
     try {
       const known = store.address();
-      await this.#write(machine);
+      await this.#write();
       const isFirst = !this.#hasReported;
       this.#hasReported = true;
       await this.#listen();
-      if (store.address() !== known) await this.#write(machine);
+      if (store.address() !== known) await this.#write();
       if (isFirst) await this.#warnOfOthers();
     } catch (error) {
       this.#warn(error);
     }
     this.#isReporting = false;
     if (!this.#isStarted) return;
-    const again = (): void => void this.#report(machine);
+    const again = (): void => void this.#report();
     // A program that does nothing else any more may end.
+    this.#cancelNext?.();
     this.#cancelNext = scheduler.runtime.setTimer(again, REPORT_MS, 'background');
   }
 
@@ -297,10 +293,10 @@ export class Presence {
     queue.lastHour.saw(keeper.leases.length, waiting, scheduler.runtime.now());
   }
 
-  async #write(machine: Machine): Promise<void> {
+  async #write(): Promise<void> {
+    const { store, keeper, service, ttlMs, log, scheduler, machine } = this.#deps;
     // The presence is retracted already.
-    if (!this.#isStarted) return;
-    const { store, keeper, service, ttlMs, log, scheduler } = this.#deps;
+    if (machine === undefined || !this.#isStarted) return;
     const [startedAtMs, address] = [this.#startedAtMs, store.address()];
     const now = scheduler.runtime.now();
     const holds = keeper.leases.slice(0, MOST_RECORDED).map((lease) => holdOf(lease, now));
@@ -418,7 +414,7 @@ const nameOf = ({
 function whyUnseen(error: unknown): readonly [string, string] | undefined {
   if (!(error instanceof LockStoreUnavailableError))
     return [`the store failed (${redact(String(error))})`, 'Look at the "admin" of the store'];
-  const forbidden = error.nodes.find(({ message }) => FORBIDDEN.test(message));
+  const forbidden = error.nodes.find(isForbidden);
   return (
     forbidden && [
       `${forbidden.node} refuses its record (${forbidden.message})`,

@@ -76,7 +76,8 @@ export class Replacing {
       for (let rounds = 0; ; rounds += 1) {
         const found = await lookAtIt();
         const targets = ourHoldersOf(found).map((holder) => ({ key, holder }));
-        const ending = interventions.replace(targets, this.#by(request), replaceWaitMs);
+        const by = this.#by(request);
+        const ending = interventions.replace(targets, by, replaceWaitMs, over.signal);
         if ((await endOf(ending, over.signal)) === true && rounds < MOST_ROUNDS) continue;
         let lease: Lease;
         try {

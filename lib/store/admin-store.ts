@@ -89,7 +89,9 @@ export interface AdminStore {
    * a function that ends it.
    */
   listen(onMessage: (text: string) => void): () => void;
-  /** The address at which messages reach this service; `undefined` while none do. */
+  /** Whether messages reach this service now. */
+  readonly isHearing: boolean;
+  /** Where they do, or will when its connection for them is back; `undefined` if it may have none. */
   address(): string | undefined;
   /** Writes the record of this instance, for `lifeMs`. */
   report(record: InstanceRecord, lifeMs: number): Promise<void>;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { checkedIntervention, Interventions } from '../../lib/engine/interventions.js';
-import type { Answer } from '../../lib/engine/messages.js';
+import type { Answer, Question } from '../../lib/engine/messages.js';
 import { LockStoreUnavailableError } from '../../lib/errors.js';
 import type { Presence } from '../../lib/engine/presence.js';
 import type { AdminStore, FoundHolder } from '../../lib/store/admin-store.js';
@@ -12,11 +12,13 @@ const OUTAGE: ReleaseOutcome = { status: 'unavailable', nodes: NODES, transient:
 const holderOf = (token: string): FoundHolder => ({ token, remainingMs: 1_000 });
 const LEASE = 'holdfast:one.lease';
 
+type Asking = (instances: unknown, question: Question) => Promise<Map<string, Answer>>;
+
 /** Over a store that shows these holders, one list a look, and answers releases so. Processes reply to messages so. */
 function interventions(
   looks: readonly (readonly FoundHolder[] | 'outage')[],
   answers: Readonly<Record<string, ReleaseOutcome>> = {},
-  replies: Readonly<Record<string, Answer>> = {},
+  replies: Readonly<Record<string, Answer>> | Asking = {},
 ) {
   const released: string[] = [];
   const left = [...looks];
@@ -28,8 +30,9 @@ function interventions(
     },
     instances: async () => [],
   };
-  const ask = async () => new Map(Object.entries(replies));
-  const presence = { ask, isClosed: false } as unknown as Presence;
+  const ask: Asking =
+    typeof replies === 'function' ? replies : async () => new Map(Object.entries(replies));
+  const presence: Partial<Presence> = { ask };
   const store: Partial<LockStore> = {
     admin: admin as AdminStore,
     release: async ({ token }) => {
@@ -37,12 +40,15 @@ function interventions(
       return answers[token] ?? { status: 'released' };
     },
   };
-  return { released, admin, parts: new Interventions(store as LockStore, presence) };
+  return { released, admin, parts: new Interventions(store as LockStore, presence as Presence) };
 }
 
 const TARGETS = [{ key: 'key', holder: holderOf(LEASE) }];
 const ENDED = { status: 'ended' };
 const NOT_HELD: ReleaseOutcome = { status: 'not-held' };
+
+/** The newer call still wants the key. */
+const STILL = new AbortController().signal;
 
 describe('the end of leases by an operator', () => {
   it('is that of the holders that were found: where nobody holds the key, nothing is released', async () => {
@@ -101,6 +107,23 @@ describe('a lease that an operator ends', () => {
   });
 });
 
+describe('leases of several keys', () => {
+  it('are ended by several messages: a longer one would not be delivered', async () => {
+    const asked: number[] = [];
+    const { parts, released } = interventions([], {}, async (_, question) => {
+      if (question.about !== 'end') return new Map();
+      asked.push(question.leases.length);
+      const endings = question.leases.map(({ key }) => (key === '401' ? 'passed-on' : 'ended'));
+      return new Map([['one', { endings }]]);
+    });
+    const holders = Array.from({ length: 450 }, (_, at) => ({ ...TARGETS[0]!, key: String(at) }));
+    const endings = await parts.end(holders, WHY);
+    expect(asked).toEqual([200, 200, 50]);
+    expect(endings.flatMap(({ status }, at) => (status === 'ended' ? [] : [at]))).toEqual([401]);
+    expect(released).toHaveLength(449);
+  });
+});
+
 describe('a lease that a newer call replaces', () => {
   it.each<[string, Record<string, Answer>, { ended: boolean; released: string[] }]>([
     [
@@ -121,30 +144,37 @@ describe('a lease that a newer call replaces', () => {
     ],
   ])('%s', async (_, replies, { ended, released }) => {
     const over = interventions([], {}, replies);
-    expect(await over.parts.replace(TARGETS, WHY, 50)).toBe(ended);
+    expect(await over.parts.replace(TARGETS, WHY, 50, STILL)).toBe(ended);
     expect(over.released).toEqual(released);
   });
 
   it.each([
-    ['connection', false],
-    ['timeout', false],
-    ['error', true],
-  ] as const)('stays if its process cannot be found out by %s: %s', async (kind, isReplaced) => {
+    ['connection', 'closed', false],
+    ['timeout', 'no reply', false],
+    ['error', 'CLUSTERDOWN Hash slot not served', false],
+    ['error', "NOPERM this user has no permissions to run the 'zrevrange' command", true],
+  ] as const)('and whose process cannot be found: %s (%s)', async (kind, message, isReplaced) => {
     const { parts, admin, released } = interventions([]);
     let asked = 0;
     admin.instances = async () => {
       asked += 1;
-      const nodes = [{ node: 'a', kind, message: 'none' }];
+      const nodes = [{ node: 'a', kind, message }];
       throw new LockStoreUnavailableError({ operation: 'list', keys: [], nodes });
     };
-    const replacing = parts.replace(TARGETS, WHY, 50);
+    const replacing = parts.replace(TARGETS, WHY, 50, STILL);
     if (isReplaced) expect(await replacing).toBe(true);
     else await expect(replacing).rejects.toBeInstanceOf(LockStoreUnavailableError);
     expect([asked, released.length]).toEqual([2, isReplaced ? 1 : 0]);
   });
 
+  it('stays when the newer call wants it no more', async () => {
+    const { parts, released } = interventions([]);
+    expect(await parts.replace(TARGETS, WHY, 50, AbortSignal.abort())).toBe(false);
+    expect(released).toEqual([]);
+  });
+
   it('is none where no call holds the key', async () => {
-    expect(await interventions([]).parts.replace([], WHY, 50)).toBe(false);
+    expect(await interventions([]).parts.replace([], WHY, 50, STILL)).toBe(false);
   });
 });
 

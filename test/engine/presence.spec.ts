@@ -45,6 +45,22 @@ describe('an instance', () => {
     expect(await store.admin.instances()).toEqual([]);
   });
 
+  it('has described itself before it replaces a holder, although Redis did not reply when it started', async () => {
+    const { store, locks, reports } = present();
+    const { report } = store.admin;
+    store.admin.report = async () => {
+      store.admin.report = report;
+      return Promise.reject(new Error('no reply'));
+    };
+    await locks.open();
+    await settled();
+    expect(reports).toEqual([]);
+    await locks.run('key', { onLocked: 'replace' }, () => {
+      expect(reports).toMatchObject([MACHINE]);
+    });
+    await locks.shutdown(0);
+  });
+
   it('says nothing of itself with { instance: false }', async () => {
     const { runtime, locks, reports } = present({ instance: false });
     await locks.open();
@@ -102,7 +118,7 @@ describe('a question to another instance', () => {
 
   const ANSWERS = [expect.objectContaining({ isSelf: false, ...MACHINE }), true];
 
-  it('waits 250 ms for its reply; for one that is to end a lease 1 s, and asks it again meanwhile', async () => {
+  it('waits 250 ms for its reply', async () => {
     const { runtime, asked, outcomes, ask } = asking();
     await ask();
     expect(asked).toEqual(['there: key', 'there: end']);
@@ -110,21 +126,28 @@ describe('a question to another instance', () => {
     expect(outcomes).toEqual([]);
     await runtime.advance(1);
     expect(outcomes).toEqual(ANSWERS.slice(0, 1));
-    await runtime.advance(749);
-    expect(asked).toEqual(['there: key', 'there: end', 'there: end', 'there: end']);
-    expect(outcomes).toHaveLength(1);
-    await runtime.advance(1);
-    expect(outcomes).toEqual(ANSWERS);
-    expect(runtime.timers).toBe(0);
   });
+
+  it.each([true, false])(
+    'that is to end a lease comes every 250 ms for 1.5 s, whether replies arrive now or later: %s',
+    async (isHearing) => {
+      const { runtime, asked, outcomes, ask, store } = asking();
+      Object.assign(store.admin, { isHearing });
+      await ask();
+      await runtime.advance(1_499);
+      expect(asked.filter((each) => each === 'there: end')).toHaveLength(6);
+      expect(outcomes).toEqual(ANSWERS.slice(0, 1));
+      await runtime.advance(1);
+      expect(outcomes).toEqual(ANSWERS);
+      expect(runtime.timers).toBe(0);
+    },
+  );
 
   it.each<[string, (service: ReturnType<typeof asking>) => unknown]>([
     [
       'where no reply could be received',
-      ({ store }) => {
-        store.listen = async () => 'polling';
-        store.admin.address = () => undefined;
-      },
+      ({ store: { admin } }) =>
+        Object.assign(admin, { isHearing: false, address: () => undefined }),
     ],
     ['after the shutdown', ({ locks }) => locks.shutdown(0)],
   ])('only says which lease has to end, and waits for nothing, %s', async (_, begin) => {

@@ -125,7 +125,29 @@ describe('the inbox of a process', () => {
     expect(warnings).toEqual([COMPLAINT]);
   });
 
-  it('that nobody knows a master for says which slot is without one', async () => {
+  it('has an address as long as its connection may come back: until then, a message is repeated', async () => {
+    const heard = (): readonly unknown[] => [store.admin.isHearing, store.admin.address()];
+    const fails = (): void => {
+      throw new Error('connect ECONNREFUSED');
+    };
+    onConnect = fails;
+    await listen('single');
+    const [, address] = heard();
+    expect(address).toMatch(/^\["plain /);
+    onConnect = () => undefined;
+    await runtime.advance(RETRIED_MS);
+    expect(heard()).toEqual([true, address]);
+    onConnect = fails;
+    cut();
+    await runtime.advance(RETRIED_MS);
+    expect(heard()).toEqual([false, address]);
+    onConnect = () => undefined;
+    forbid();
+    await runtime.advance(RETRIED_MS);
+    expect(heard()).toEqual([false, undefined]);
+  });
+
+  it('without a known master says which slot is without one', async () => {
     ownerOf = () => undefined;
     expect(await listen('cluster')).toBe('polling');
     expect(warnings).toEqual([]);

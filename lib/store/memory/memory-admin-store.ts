@@ -16,6 +16,7 @@ interface Report {
 
 /** For operators: the services of this process that share the store. */
 export class MemoryAdminStore implements AdminStore {
+  readonly isHearing = true;
   readonly #clock: Clock;
   readonly #keys: MemoryKeys;
   readonly #look: (key: string) => FoundKey;

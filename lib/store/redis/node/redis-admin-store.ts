@@ -91,10 +91,14 @@ export class RedisAdminStore implements AdminStore {
     };
   }
 
+  get isHearing(): boolean {
+    return this.#nodes.some(({ inbox }) => inbox.isSubscribed);
+  }
+
   /** One address a node, in their order; of those, too, over which nothing is heard yet: a place in line is known by its channel. */
   address(): string | undefined {
-    const isHearing = this.#nodes.some(({ inbox }) => inbox.isSubscribed);
-    return isHearing ? JSON.stringify(this.#nodes.map(({ inbox }) => inbox.address)) : undefined;
+    const isReachable = this.#nodes.some(({ inbox }) => inbox.isReachable);
+    return isReachable ? JSON.stringify(this.#nodes.map(({ inbox }) => inbox.address)) : undefined;
   }
 
   async report(record: InstanceRecord, lifeMs: number): Promise<void> {

@@ -39,8 +39,8 @@ export class RedisInbox {
   #isWanted = false;
   /** How often something that was heard was heard no longer. */
   #losses = 0;
-  /** The last attempt was answered with a no. */
-  #isForbidden = false;
+  /** What became of the last attempt. */
+  #last: 'open' | 'failed' | 'forbidden' | undefined;
   #closed = false;
   /** Attempts in a row that failed. */
   #failures = 0;
@@ -79,7 +79,7 @@ export class RedisInbox {
     if (this.#isSubscribed) return true;
     this.#retry?.cancel();
     const open = await this.#subscribe();
-    if (!open) this.#reopen(this.#isForbidden ? FORBIDDEN_RETRY : RETRY);
+    if (!open) this.#reopen(this.#last === 'forbidden' ? FORBIDDEN_RETRY : RETRY);
     return open;
   }
 
@@ -90,6 +90,11 @@ export class RedisInbox {
 
   get isSubscribed(): boolean {
     return this.#isSubscribed;
+  }
+
+  /** Whether messages arrive, or will as soon as the connection is back. */
+  get isReachable(): boolean {
+    return this.#last === 'open' || this.#last === 'failed';
   }
 
   /** Messages are asked for, and do not arrive. */
@@ -139,12 +144,13 @@ export class RedisInbox {
       // The connection may have gone meanwhile, by our own time limit too.
       if (this.#losses > losses) throw new Error('the connection closed');
       this.#isTryingSharded = false;
+      this.#last = 'open';
       this.#isSubscribed = true;
       this.#isHeardAgain();
       return true;
     } catch (error) {
-      this.#isForbidden = isRefusal(error);
-      if (this.#isForbidden && this.#isTryingSharded) return this.#makeDoWithPlain(error);
+      this.#last = isRefusal(error) ? 'forbidden' : 'failed';
+      if (this.#last === 'forbidden' && this.#isTryingSharded) return this.#makeDoWithPlain(error);
       void this.#failed(error);
       return false;
     }

@@ -7,8 +7,8 @@ import { TRIPS_TO_THE_LINE } from './order.js';
 /** Between two looks at a key that was refused, at the most, and for timers that are late. */
 const LOOKS_EVERY_MS = 600;
 
-/** A process that shuts down does not reply. So long its reply is waited for, beside `replaceWait`. */
-const NO_REPLY_MS = 1_000;
+/** At the end of a shutdown, a process does not reply. So long its reply is waited for, beside `replaceWait`. */
+const NO_REPLY_MS = 1_500;
 
 const SLACK_MS = 20;
 
