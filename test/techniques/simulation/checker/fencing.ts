@@ -108,15 +108,23 @@ function isUnknownTurn(
 
 /** Whether the server may have granted it before a loss of data that came before the answer: who was granted it since has a larger token. */
 function isOldNews(
-  { client, askedAt, grantedAt }: Grant,
+  { client, keys, askedAt, grantedAt }: Grant,
   { losses, events }: Pick<Facts, 'losses' | 'events'>,
   { nodeTimeoutMs }: Scenario['service'],
 ): boolean {
-  // A process that stands still hears later.
-  const lateMs = nodeTimeoutMs + stoodStillMs(events, client, [askedAt, grantedAt]);
-  return losses.some(
-    ({ from }) => askedAt <= from && from < grantedAt && grantedAt - from <= lateMs,
+  // A caller of its process that has left before the answer may have asked.
+  const asked = events.flatMap((event) =>
+    event.type === 'ask' && event.client === client && event.keys.some((key) => keys.includes(key))
+      ? [event.at]
+      : [],
   );
+  return losses.some(({ from }) => {
+    const since = askedAt <= from ? askedAt : asked.findLast((at) => at <= from);
+    if (since === undefined) return false;
+    // A process that stands still hears later.
+    const lateMs = nodeTimeoutMs + stoodStillMs(events, client, [since, grantedAt]);
+    return from < grantedAt && grantedAt - from <= lateMs;
+  });
 }
 
 type Exemption = 'all' | ((grant: Grant) => boolean);
