@@ -220,12 +220,13 @@ export class LockAdmin {
     request: InterventionRequest,
   ): Promise<InterventionOutcome<LockDescription>> {
     const intervention = checkedIntervention(request);
-    const { once } = await this.#look(key);
-    if (once === undefined) return NOTHING;
-    if (seen?.state !== once.state || seen.attempts !== once.attempts)
-      return { status: 'refused', now: await this.describe(key) };
-    if (!(await this.#engine.presented(this.#parts.store.admin.forgetOnce(key)))) return NOTHING;
-    return this.#noted('forget-once', [key], intervention);
+    this.#engine.checked(() => checkKey(key));
+    const { admin } = this.#parts.store;
+    const isForgotten =
+      seen !== undefined && (await this.#engine.presented(admin.forgetOnce(key, seen)));
+    if (isForgotten) return this.#noted('forget-once', [key], intervention);
+    const now = await this.describe(key);
+    return now.once === undefined ? NOTHING : { status: 'refused', now };
   }
 
   /** Lists the interventions of operators, the newest first. The last 1,000 entries are kept. */

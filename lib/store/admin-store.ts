@@ -105,8 +105,8 @@ export interface AdminStore {
   tell(address: string, text: string): Promise<void>;
   /** Counts one more caller that replaces the holders of a key, and returns its number. */
   arrive(key: string): Promise<number>;
-  /** Deletes the record of work that is to be done once. Returns whether there was one. */
-  forgetOnce(key: string): Promise<boolean>;
+  /** Deletes the record of work that is to be done once, if it is still the one that was seen. Returns whether it was. */
+  forgetOnce(key: string, seen: Pick<FoundOnce, 'state' | 'attempts'>): Promise<boolean>;
   /** Adds to the log of what operators did. The last 1,000 entries are kept. */
   note(entry: string): Promise<void>;
   /** The newest first. */

@@ -94,8 +94,8 @@ describe('at 3 a.m., an instance is frozen while it holds a key', () => {
     const { at } = JSON.parse(released.stdout) as { at: string };
     const { at: grantedAt } = await Promise.race(waiters.map((each) => each.says('granted')));
     const ms = grantedAt - Date.parse(at);
-    // 10 ms where nothing else runs. A machine that is busy with other tests may take longer, and no polling takes less than a second.
-    expect(ms).toBeLessThan(900);
+    // The frozen holder is asked for 1.5 s. Then 10 ms where nothing else runs: a busy machine may take longer.
+    expect(ms).toBeLessThan(2_400);
 
     frozen.thaw();
     expect((await frozen.says('lost')).reason).toBe('force-released');

@@ -86,8 +86,9 @@ describe('over three masters', () => {
   it('an operator waits for a majority of them, however much later than the first it answers', async () => {
     const [, second, third] = quorum.nodes;
     second!.delayMs = 900;
-    third!.answerTo('del', () => LOST);
-    const forgetting = quorum.store.admin.forgetOnce('key');
+    for (const node of quorum.nodes) node.answerTo('eval', () => 1);
+    third!.answerTo('eval', () => LOST);
+    const forgetting = quorum.store.admin.forgetOnce('key', { state: 'failed', attempts: 1 });
     expect(await quorum.during(forgetting, 899)).toBe('nothing yet');
     expect(await quorum.during(forgetting, 351)).toBe(true);
   });

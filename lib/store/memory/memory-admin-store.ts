@@ -1,5 +1,11 @@
 import { RecentMap } from '../../collections/recent-map.js';
-import type { AdminStore, FoundInstance, FoundKey, InstanceRecord } from '../admin-store.js';
+import type {
+  AdminStore,
+  FoundInstance,
+  FoundKey,
+  FoundOnce,
+  InstanceRecord,
+} from '../admin-store.js';
 import { elapsedMs, type Clock, type Instant } from '../../time/clock.js';
 import type { MemoryKeys } from './memory-keys.js';
 
@@ -86,11 +92,11 @@ export class MemoryAdminStore implements AdminStore {
     return this.#arrivals;
   }
 
-  forgetOnce(key: string): Promise<boolean> {
+  forgetOnce(key: string, seen: Pick<FoundOnce, 'state' | 'attempts'>): Promise<boolean> {
     const found = this.#keys.of(key);
-    const isThere = found.once !== undefined;
-    found.once = undefined;
-    return Promise.resolve(isThere);
+    const isSeen = found.once?.state === seen.state && found.once.attempt === seen.attempts;
+    if (isSeen) found.once = undefined;
+    return Promise.resolve(isSeen);
   }
 
   note(entry: string): Promise<void> {

@@ -1,6 +1,12 @@
 import { LockStoreUnavailableError, type NodeFailure } from '../../../errors.js';
 import type { CancelTimer } from '../../../time/clock.js';
-import type { AdminStore, FoundInstance, FoundKey, InstanceRecord } from '../../admin-store.js';
+import type {
+  AdminStore,
+  FoundInstance,
+  FoundKey,
+  FoundOnce,
+  InstanceRecord,
+} from '../../admin-store.js';
 import type { Unavailable } from '../../lock-store.js';
 import { MARK } from '../../owner-token.js';
 import type { Command, CommandResult } from '../client/redis-client.js';
@@ -58,6 +64,13 @@ const ENLIST = [
   `redis.call('ZADD', KEYS[1], now, ARGV[1])`,
   `redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - life)`,
   `return redis.call('PEXPIRE', KEYS[1], life)`,
+].join('\n');
+
+/** Work that was done meanwhile stays done. */
+const FORGET = [
+  `local known = redis.call('HMGET', KEYS[1], 'state', 'attempt')`,
+  `if known[1] ~= ARGV[1] or known[2] ~= ARGV[2] then return 0 end`,
+  `return redis.call('DEL', KEYS[1])`,
 ].join('\n');
 
 /** For so long those are waited for that answer after a majority. */
@@ -177,10 +190,14 @@ export class RedisAdminStore implements AdminStore {
     return number;
   }
 
-  async forgetOnce(key: string): Promise<boolean> {
-    const answers = await this.#ask('forget', [key], (node) =>
-      ask(node, [['del', node.names(key).once]], ([count]) => numberIn(count) > 0),
-    );
+  async forgetOnce(
+    key: string,
+    { state, attempts }: Pick<FoundOnce, 'state' | 'attempts'>,
+  ): Promise<boolean> {
+    const answers = await this.#ask('forget', [key], (node) => {
+      const forget: Command = ['eval', FORGET, 1, node.names(key).once, state, attempts];
+      return ask(node, [forget], ([count]) => numberIn(count) > 0);
+    });
     return answers.includes(true);
   }
 

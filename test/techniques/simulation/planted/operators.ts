@@ -30,9 +30,9 @@ export const OPERATORS: readonly PlantedBug[] = (
     },
     {
       name: 'forgets-work-that-was-done-since',
-      file: 'lib/admin/lock-admin.ts',
-      find: 'if (seen?.state !== once.state || seen.attempts !== once.attempts)',
-      replace: 'if (seen?.state === undefined)',
+      file: 'lib/store/redis/node/redis-admin-store.ts',
+      find: '`if known[1] ~= ARGV[1] or known[2] ~= ARGV[2] then return 0 end`,',
+      replace: '`if not known[1] then return 0 end`,',
       explanation: 'An operator makes the work run again that has been done since the look.',
       breaks: '`forgetOnce` does nothing if the work has another state by now.',
     },
