@@ -10,6 +10,7 @@ import {
 import type { ApplicationConfig, DiscoveryService } from '@nestjs/core';
 import { LockConfigurationError } from '../errors.js';
 import type { CancelTimer } from '../time/clock.js';
+import { restoreFrames } from './handlers/lock.interceptor.js';
 import { answerOurselves, givenFilters } from './handlers/own-answers.js';
 import { checkKeys, refuseUnfit } from './handlers/start-up-checks.js';
 import { checkLeaders, startLeaders } from './leaders/led-methods.js';
@@ -47,6 +48,7 @@ export class LockLifecycle
     this.#discovery = discovery;
     this.#config = config;
     answerOurselves(discovery, config);
+    restoreFrames(discovery);
   }
 
   async onModuleInit(): Promise<void> {

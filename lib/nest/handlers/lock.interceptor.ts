@@ -6,16 +6,17 @@ import {
   type ExecutionContext,
   type NestInterceptor,
 } from '@nestjs/common';
-import { ModuleRef } from '@nestjs/core';
+import { ModuleRef, type DiscoveryService } from '@nestjs/core';
 import { Observable, type Subscription } from 'rxjs';
 import type { LockService } from '../lock.service.js';
 import { HandlerFrame, type HandlerCall } from '../methods/handler-frame.js';
 import { genuineFeature, LOCK_FEATURE } from '../methods/lock-feature.js';
-import { lockedMethodOf } from '../methods/locked-methods-of.js';
+import { lockedMethodOf, methodsOf } from '../methods/locked-methods-of.js';
 import { asObservable } from '../methods/return-kind.js';
 import { getLockServiceToken } from '../tokens.js';
 import { transportOf } from '../transports/transport-of.js';
 import { convertLockErrors } from './lock-error.interceptor.js';
+import { enhance, INTERCEPTORS } from './own-answers.js';
 
 /**
  * Takes the lock of handlers that have `@WithLock`, which puts it first among their interceptors.
@@ -32,13 +33,28 @@ export class LockInterceptor implements NestInterceptor {
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const locked = lockedMethodOf(context.getHandler());
+    if (locked === undefined) return next.handle();
     // Applied twice, once by the application: the outer interceptor has opened the frame.
-    if (locked === undefined || HandlerFrame.of(locked)?.isOpen === true) return next.handle();
+    const frame = HandlerFrame.of(locked);
+    if (frame?.isOpen === true && frame.call.context === context) return next.handle();
     const token = getLockServiceToken(locked.slot.serviceName);
     const service = this.moduleRef.get<LockService>(token, { strict: false });
     const feature = genuineFeature(this.feature);
     return runHandler({ locked, service, context, feature }, next);
   }
+}
+
+/** The last interceptor of a handler: those before it may queue their calls. */
+const restoring: NestInterceptor = {
+  intercept: (context, next) => HandlerFrame.restore(context, () => next.handle()),
+};
+
+/** Puts one more interceptor behind those of locked methods. Call it before Nest makes handlers of them. */
+export function restoreFrames(discovery: DiscoveryService): void {
+  const all = [...discovery.getProviders(), ...discovery.getControllers()];
+  for (const { metatype } of all)
+    for (const { method } of methodsOf((metatype?.prototype ?? null) as object | null))
+      if (lockedMethodOf(method) !== undefined) enhance(method, INTERCEPTORS, restoring, 'last');
 }
 
 /**
@@ -73,10 +89,12 @@ function runHandler(call: HandlerCall, next: CallHandler): Observable<unknown> {
       // Before the handler is called. The result of `onLocked` replaces that of the handler.
       const refusal = isLater
         ? undefined
-        : await frame.acquire().then(
-            () => undefined,
-            (error: unknown) => locked.refused([], error),
-          );
+        : await frame
+            .inside(() => frame.acquire())
+            .then(
+              () => undefined,
+              (error: unknown) => locked.refused([], error),
+            );
       if (subscriber.closed) return;
       const subscribe = (): Subscription =>
         (refusal === undefined ? next.handle() : asObservable(refusal.answer)).subscribe({

@@ -56,13 +56,14 @@ export function answerOurselves(discovery: DiscoveryService, config: Application
 }
 
 /**
- * Puts one before those that `@UseFilters` or `@UseInterceptors` named, once: the first interceptor sees errors last, and the first filter
- * is asked last.
+ * Puts one before or behind those that `@UseFilters` or `@UseInterceptors` named, once: the first interceptor sees errors last, and the
+ * first filter is asked last.
  */
-export function enhance(target: object, kind: string, enhancer: object): void {
+export function enhance(target: object, kind: string, enhancer: object, at = 'first'): void {
   const present = (Reflect.getMetadata(kind, target) ?? []) as readonly object[];
   const others = present.filter((each) => each !== enhancer);
-  Reflect.defineMetadata(kind, [enhancer, ...others], target);
+  const all = at === 'first' ? [enhancer, ...others] : [...others, enhancer];
+  Reflect.defineMetadata(kind, all, target);
 }
 
 /** The objects that `@UseFilters` was given on a class or its methods. */

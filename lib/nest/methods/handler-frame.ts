@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ExecutionContext } from '@nestjs/common';
 import { onAbort } from '../../queue/on-abort.js';
 import { Scope } from '../../sections/scope.js';
-import type { Section } from '../../sections/section.js';
+import { Section } from '../../sections/section.js';
 import { destroySource } from '../transports/http.js';
 import { transportOf } from '../transports/transport-of.js';
 import type { OpenResponse, Transport } from '../transports/transport.js';
@@ -21,6 +21,9 @@ export interface HandlerCall {
 
 const current = new AsyncLocalStorage<HandlerFrame | undefined>();
 
+/** The latest frame of each request. */
+const latest = new WeakMap<ExecutionContext, HandlerFrame>();
+
 /**
  * One call of a handler, from its first interceptor to its end. The runner opens and ends it. The decorated method
  * finds it, and acquires into it when its keys need the arguments as the pipes made them.
@@ -36,6 +39,8 @@ export class HandlerFrame {
   /** The lock of the frame, asked for or held. */
   #scope: Promise<Scope> | undefined;
   #section: Section | undefined;
+  /** What the request itself runs in. If another request starts it, its section is none of this one. */
+  readonly #around: Section | undefined;
   /**
    * How many calls work, or wait for the lock: more than one when an interceptor calls again (`retry()`) while the call
    * before still works.
@@ -53,12 +58,22 @@ export class HandlerFrame {
     this.transport = transportOf(context);
     const request = this.transport.requestValues(context);
     this.common = { className: context.getClass().name, feature, request };
+    const other = current.getStore();
+    this.#around = other === undefined ? Section.current() : other.#around;
+    latest.set(context, this);
   }
 
   /** The frame of a call of that method, if it is a handler's. */
   static of(locked: LockedMethod): HandlerFrame | undefined {
     const frame = current.getStore();
     return frame?.call.locked === locked ? frame : undefined;
+  }
+
+  /** Calls `work` in the frame of its request. On the way here, the async context may be lost, or become that of another request. */
+  static restore<T>(context: ExecutionContext, work: () => T): T {
+    const frame = latest.get(context);
+    if (frame === undefined || current.getStore()?.call.context === context) return work();
+    return frame.inside(work);
   }
 
   /** Calls `work` where no frame is seen. */
@@ -68,8 +83,10 @@ export class HandlerFrame {
 
   /** Calls `work` with this frame, and the section that it holds, as its async context. */
   inside<T>(work: () => T): T {
-    const section = this.#section;
-    return current.run(this, () => (section === undefined ? work() : section.inside(work)));
+    const section = this.#section ?? this.#around;
+    return current.run(this, () =>
+      section === undefined ? Section.outside(work) : section.inside(work),
+    );
   }
 
   /** Whether calls belong to it. */

@@ -1,0 +1,199 @@
+import {
+  Controller,
+  Get,
+  Inject,
+  Injectable,
+  Param,
+  UseGuards,
+  UseInterceptors,
+  type CallHandler,
+  type CanActivate,
+  type ExecutionContext,
+  type NestInterceptor,
+} from '@nestjs/common';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { LockService, WithLock } from 'nestjs-holdfast';
+import { catchError, EMPTY, from, lastValueFrom, mergeMap, Observable, Subject, tap } from 'rxjs';
+import { deferred } from '../support/eventually.js';
+import { Gate } from './gate.js';
+import { ADAPTERS, closeHttpApps, startHttpApp } from './http-app.js';
+
+let gate: Gate;
+/** Resolves when a second request stands in a queue. */
+let queued: ReturnType<typeof deferred<void>>;
+
+/** One call at a time: the end of a call starts the next one, in its own async context. */
+@Injectable()
+class Callbacks implements NestInterceptor {
+  readonly #waiting: (() => void)[] = [];
+  #isBusy = false;
+
+  intercept(_context: ExecutionContext, next: CallHandler) {
+    const result = new Promise<unknown>((resolve, reject) => {
+      const end = (): void => {
+        this.#isBusy = false;
+        this.#waiting.shift()?.();
+      };
+      const begin = (): void => {
+        this.#isBusy = true;
+        const work = lastValueFrom(next.handle());
+        work.then(end, end);
+        work.then(resolve, reject);
+      };
+      if (this.#isBusy) {
+        this.#waiting.push(begin);
+        queued.resolve();
+      } else begin();
+    });
+    return from(result);
+  }
+}
+
+/** The same, with the operators of rxjs. */
+@Injectable()
+class Merged implements NestInterceptor {
+  readonly #calls = new Subject<{ next: CallHandler; results: Subject<unknown> }>();
+  #count = 0;
+
+  constructor() {
+    const answer = ({ next, results }: { next: CallHandler; results: Subject<unknown> }) =>
+      next.handle().pipe(
+        tap(results),
+        catchError(() => EMPTY),
+      );
+    this.#calls.pipe(mergeMap(answer, 1)).subscribe();
+  }
+
+  intercept(_context: ExecutionContext, next: CallHandler) {
+    return new Observable((subscriber) => {
+      const results = new Subject<unknown>();
+      subscriber.add(results.subscribe(subscriber));
+      this.#calls.next({ next, results });
+      this.#count += 1;
+      if (this.#count === 2) queued.resolve();
+    });
+  }
+}
+
+let later: (() => void) | undefined;
+
+/** Calls the handler where nothing of the request is known. */
+@Injectable()
+class Later implements NestInterceptor {
+  intercept(_context: ExecutionContext, next: CallHandler) {
+    return new Observable((subscriber) => {
+      later = () => {
+        subscriber.add(next.handle().subscribe(subscriber));
+      };
+      queued.resolve();
+    });
+  }
+}
+
+@Injectable()
+class SetUser implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    const request = context
+      .switchToHttp()
+      .getRequest<{ user?: unknown; headers: Record<string, string> }>();
+    request.user = { name: request.headers['x-user'] };
+    return true;
+  }
+}
+
+@UseGuards(SetUser)
+@Controller()
+class Payments {
+  constructor(@Inject(LockService) private readonly locks: LockService) {}
+
+  /** The first request stops in here. */
+  async #work(): Promise<unknown> {
+    const keys = this.locks.current()?.keys;
+    await gate.pass();
+    return keys;
+  }
+
+  @Get('callbacks/named/:id')
+  @UseInterceptors(Callbacks)
+  @WithLock('<user.name>:<_id>')
+  callbacksNamed(@Param('id') _id: string) {
+    return this.#work();
+  }
+
+  @Get('callbacks/raw/:id')
+  @WithLock('<user.name>:<request.params.id>')
+  @UseInterceptors(Callbacks)
+  callbacksRaw() {
+    return this.#work();
+  }
+
+  @Get('merged/named/:id')
+  @UseInterceptors(Merged)
+  @WithLock('<user.name>:<_id>')
+  mergedNamed(@Param('id') _id: string) {
+    return this.#work();
+  }
+
+  @Get('merged/raw/:id')
+  @WithLock('<user.name>:<request.params.id>')
+  @UseInterceptors(Merged)
+  mergedRaw() {
+    return this.#work();
+  }
+
+  @Get('later/named/:id')
+  @UseInterceptors(Later)
+  @WithLock('<user.name>:<_id>')
+  laterNamed(@Param('id') _id: string) {
+    return this.#work();
+  }
+
+  @Get('later/raw/:id')
+  @UseInterceptors(Later)
+  @WithLock('<user.name>:<request.params.id>')
+  laterRaw() {
+    return this.#work();
+  }
+}
+
+const as = (user: string): RequestInit => ({ headers: { 'x-user': user } });
+
+beforeEach(() => {
+  gate = new Gate();
+  queued = deferred();
+  later = undefined;
+});
+afterEach(closeHttpApps);
+
+describe.each(ADAPTERS)('a handler behind an interceptor, on %s', (adapter) => {
+  it.each(['callbacks/named', 'callbacks/raw', 'merged/named', 'merged/raw'])(
+    'runs under the lock of its own request, even if the end of another one starts it (%s)',
+    async (route) => {
+      const { get, locks } = await startHttpApp({ controllers: [Payments] }, { adapter });
+      const taken: string[] = [];
+      locks.on('acquired', ({ keys }) => taken.push(keys.join()));
+      const first = get(`/${route}/1`, as('alice'));
+      await gate.reached;
+      const second = get(`/${route}/2`, as('bob'));
+      await queued.promise;
+      gate.open();
+      expect((await first).body).toEqual(['alice:1']);
+      expect((await second).body).toEqual(['bob:2']);
+      expect(taken).toEqual(['alice:1', 'bob:2']);
+      expect((await locks.inspect('bob:2')).held).toBe(false);
+    },
+  );
+
+  it.each(['later/named', 'later/raw'])(
+    'runs under the lock of its request, even if the async context is lost on the way (%s)',
+    async (route) => {
+      const { get, locks } = await startHttpApp({ controllers: [Payments] }, { adapter });
+      gate.open();
+      const answer = get(`/${route}/1`, as('bob'));
+      await queued.promise;
+      later?.();
+      expect((await answer).body).toEqual(['bob:1']);
+      expect((await locks.inspect('bob:1')).held).toBe(false);
+    },
+  );
+});
