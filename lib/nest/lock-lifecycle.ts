@@ -102,11 +102,14 @@ export class LockLifecycle
     await service.open();
   }
 
-  /** Leaders may use whatever the application has by now. */
   onApplicationBootstrap(): void {
     warnOfUnhandledSignals(this.#service, this.#config, (text) => {
       this.#logger.warn(text);
     });
+  }
+
+  /** Leaders may use whatever the application has: `FirstAndLast` calls it after all hooks of the start. */
+  lead(): void {
     startLeaders(this.#discovery.getProviders(), this.#service);
   }
 
@@ -128,7 +131,7 @@ export class LockLifecycle
    * Leaders step down, because what they use may be closed in this phase, and waiting callers fail. Holders continue,
    * because the requests that they work for do. The deadline counts from here, even if the server takes long to close.
    *
-   * `ShutdownStart` calls it before all hooks.
+   * `FirstAndLast` calls it before all hooks.
    */
   onModuleDestroy(): void {
     this.#service.refuseWaiting();

@@ -7,6 +7,7 @@ import {
   type Provider,
   Inject,
   Injectable,
+  type OnApplicationBootstrap,
   type OnModuleDestroy,
 } from '@nestjs/common';
 import {
@@ -39,17 +40,27 @@ import { LockConfigurationError } from '../errors.js';
 const BEFORE_ALL_OTHERS = -1;
 
 /**
- * The first hook of a shutdown. Nest calls the hooks of global modules last. Other modules may first wait for a server to drain, as
- * `@nestjs/apollo` does: it waits for requests that wait for a lock.
+ * The last hook of a start, and the first of a shutdown. Nest calls the shutdown hooks of global modules last. Other modules may first wait
+ * for a server to drain, as `@nestjs/apollo` does: it waits for requests that wait for a lock.
  */
 @Injectable()
-class ShutdownStart implements OnModuleDestroy {
+class FirstAndLast implements OnApplicationBootstrap, OnModuleDestroy {
   readonly lifecycles = new Set<LockLifecycle>();
 
-  /** Nest destroys modules by their distance from the root module, the nearest first. */
+  /** Nest starts modules by their distance from the root module, the nearest last, and destroys them in reverse. */
   constructor(@Inject(ModulesContainer) modules: ModulesContainer) {
     for (const module of modules.values())
-      if (module.metatype === ShutdownStartModule) module.distance = BEFORE_ALL_OTHERS;
+      if (module.metatype === FirstAndLastModule) module.distance = BEFORE_ALL_OTHERS;
+  }
+
+  /** A leader that cannot stand makes the start fail: then none leads. */
+  onApplicationBootstrap(): void {
+    try {
+      for (const lifecycle of this.lifecycles) lifecycle.lead();
+    } catch (error) {
+      this.onModuleDestroy();
+      throw error;
+    }
   }
 
   onModuleDestroy(): void {
@@ -58,8 +69,8 @@ class ShutdownStart implements OnModuleDestroy {
 }
 
 /** Not global, and apart from `LockModule`, which is initialized before the modules that use it. */
-@Module({ providers: [ShutdownStart], exports: [ShutdownStart] })
-class ShutdownStartModule {}
+@Module({ providers: [FirstAndLast], exports: [FirstAndLast] })
+class FirstAndLastModule {}
 
 const SCOPE_CHECK = Symbol('holdfast:scope-check');
 
@@ -102,7 +113,7 @@ type Registration<Method extends 'forRoot' | 'forRootAsync'> = Parameters<
  * The application does not start with wrong options, nor with options that depend on the request: each request would
  * open connections of its own.
  */
-@Module({ imports: [DiscoveryModule, ShutdownStartModule] })
+@Module({ imports: [DiscoveryModule, FirstAndLastModule] })
 export class RedisLockModule extends ConfigurableModuleClass {
   static override forRoot(options: Registration<'forRoot'>): DynamicModule {
     refuseNoOptions(options);
@@ -161,17 +172,17 @@ function complete(definition: DynamicModule, extras: RegistrationOptions): Dynam
           discovery: DiscoveryService,
           config: ApplicationConfig,
           modules: ModulesContainer,
-          start: ShutdownStart,
+          hooks: FirstAndLast,
         ) => {
           // Nest adds those of the application later, so this one is around them: it sees with what a call fails in the end.
           config.addGlobalInterceptor(new LockErrorInterceptor());
           if (!(service instanceof LockService)) return null;
           await refuseLazy(service, modules);
           const lifecycle = new LockLifecycle(service, token, discovery, config);
-          start.lifecycles.add(lifecycle);
+          hooks.lifecycles.add(lifecycle);
           return lifecycle;
         },
-        inject: [token, DiscoveryService, ApplicationConfig, ModulesContainer, ShutdownStart],
+        inject: [token, DiscoveryService, ApplicationConfig, ModulesContainer, FirstAndLast],
       },
       scopeCheckOf(token),
       { provide: APP_FILTER, useClass: LockErrorFilter },

@@ -2,6 +2,7 @@ import {
   Controller,
   Inject,
   Injectable,
+  Module,
   Scope,
   UseGuards,
   UseInterceptors,
@@ -11,7 +12,7 @@ import {
 } from '@nestjs/common';
 import { REQUEST } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   Leader,
   LockConfigurationError,
@@ -21,6 +22,7 @@ import {
 } from 'nestjs-holdfast';
 import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import { closeApps, startApp } from './module/start-app.js';
+import { MemoryDriver } from '../driver/memory-driver.js';
 import { eventually } from '../support/eventually.js';
 import { storeOption } from '../../lib/options/location.js';
 
@@ -66,6 +68,89 @@ describe('@Leader', () => {
     await eventually(() => two.reports.leads.length === 1);
     expect(two.reports.leads[0]?.term).toBeGreaterThan(one.reports.leads[0]?.term ?? Infinity);
     expect([...one.warnings, ...two.warnings]).toEqual([]);
+  });
+
+  describe('while the application starts', () => {
+    const quiet = { log: () => undefined, warn: () => undefined, error: () => undefined };
+    let problem: Error | undefined;
+    let isElected: boolean | undefined;
+
+    /** Its hook takes longer than an election. */
+    @Injectable()
+    class Mailbox {
+      isReady = false;
+      readonly leads: boolean[] = [];
+      constructor(@Inject(LockService) private readonly locks: LockService) {}
+
+      async onApplicationBootstrap(): Promise<void> {
+        for (const turn of [1, 2, 3]) await this.locks.run(`turn:${turn}`, () => undefined);
+        isElected = (await this.locks.inspect('mailbox')).held;
+        if (problem !== undefined) throw problem;
+        this.isReady = true;
+      }
+
+      @Leader('mailbox')
+      async lead({ signal }: Lead): Promise<void> {
+        this.leads.push(this.isReady);
+        await new Promise((resolve) => {
+          signal.addEventListener('abort', resolve);
+        });
+      }
+    }
+
+    const modulesOf = (isGlobal: boolean): ModuleMetadata => {
+      const locks = LockModule.forRoot({ store: 'memory', isGlobal });
+      @Module({ imports: [locks], providers: [Mailbox], exports: [Mailbox] })
+      class MailboxModule {}
+      return { imports: [MailboxModule, locks] };
+    };
+
+    beforeEach(() => {
+      problem = isElected = undefined;
+    });
+
+    it.each([true, false])(
+      'elects no leader before all hooks of the start (global: %s)',
+      async (isGlobal) => {
+        const { app } = await startApp(modulesOf(isGlobal));
+        const { leads } = app.get(Mailbox, { strict: false });
+        expect(isElected).toBe(false);
+        await eventually(() => leads.length === 1);
+        expect(leads).toEqual([true]);
+      },
+    );
+
+    it.each([true, false])('elects none if the start fails (global: %s)', async (isGlobal) => {
+      problem = new Error('no mail server');
+      const app = await Test.createTestingModule(modulesOf(isGlobal)).setLogger(quiet).compile();
+      await expect(app.init()).rejects.toThrow('no mail server');
+      expect(isElected).toBe(false);
+      const locks = app.get(LockService, { strict: false });
+      expect((await locks.inspect('mailbox')).held).toBe(false);
+      await app.close();
+    });
+
+    it('elects none if another leader cannot stand', async () => {
+      @Injectable()
+      class Other {
+        @Leader('other', { instance: 'other' })
+        lead(): void {
+          // Never called.
+        }
+      }
+      const app = await Test.createTestingModule({
+        imports: [
+          LockModule.forRoot({ store: 'memory' }),
+          LockModule.forRoot({ store: new MemoryDriver(), name: 'other' }),
+        ],
+        providers: [Reports, Other],
+      })
+        .setLogger(quiet)
+        .compile();
+      await expect(app.init()).rejects.toThrow(LockConfigurationError);
+      expect(app.get(Reports).leads).toEqual([]);
+      await app.close();
+    });
   });
 
   it('names the method in events', async () => {
