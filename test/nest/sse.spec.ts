@@ -12,6 +12,18 @@ class Feeds {
   feed(@Param('id') id: string): Observable<MessageEvent> {
     return concat(of({ data: `begins ${id.length.toString()}` }), NEVER);
   }
+
+  @Sse('skipped/:id')
+  @WithLock('feed:<_id>', { returns: 'observable', onLocked: 'skip' })
+  skipped(@Param('id') _id: string): Observable<MessageEvent> {
+    return of({ data: 'ran' });
+  }
+
+  @Sse('skipped-raw/:id')
+  @WithLock('feed:<request.params.id>', { returns: 'observable', onLocked: 'skip' })
+  skippedRaw(): Observable<MessageEvent> {
+    return of({ data: 'ran' });
+  }
 }
 
 afterEach(closeHttpApps);
@@ -25,6 +37,16 @@ describe.each(ADAPTERS)('server-sent events on %s', (adapter) => {
     const text = await (await fetch(`${url}/feeds/s3cret`)).text();
     expect(text).toContain('Somebody else is working on this right now. Try again later.');
     expect(text).not.toContain('s3cret');
+  });
+
+  it.each(['skipped', 'skipped-raw'])('are none if the call is skipped (%s)', async (route) => {
+    const { url, locks } = await start();
+    const lock = await locks.acquire('feed:1');
+    const skipped = await fetch(`${url}/${route}/1`);
+    expect(skipped.status).toBe(200);
+    expect((await skipped.text()).trim()).toBe('');
+    await lock.release();
+    expect(await (await fetch(`${url}/${route}/1`)).text()).toContain('data: ran');
   });
 
   it('say that the store is out, and no address', async () => {

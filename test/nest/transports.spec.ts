@@ -39,7 +39,7 @@ import {
   WithLock,
 } from 'nestjs-holdfast';
 import { LockTestingModule, TestLocks } from 'nestjs-holdfast/testing';
-import { defer, lastValueFrom, NEVER, Observable, of, tap, throwError } from 'rxjs';
+import { defer, lastValueFrom, NEVER, Observable, of, tap, throwError, toArray } from 'rxjs';
 import { LockErrorInterceptor } from '../../lib/nest/handlers/lock-error.interceptor.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
@@ -535,6 +535,20 @@ describe('in the execution context of', () => {
     expect(await lastValueFrom(answer)).toBeUndefined();
     await lock.release();
     expect(await lastValueFrom(answer)).toBe('ran');
+  });
+
+  it.each([
+    ['rpc', []],
+    ['telegraf', [undefined]],
+  ])('%s, an Observable that is skipped sends %j', async (type, sent) => {
+    const app = await started;
+    const lock = await app.get(LockService).acquire('7');
+    const handler = Calls.prototype.skippingStream;
+    const execution = contextOf({ type, args: [{}, {}], handler });
+    const next = { handle: () => app.get(Calls).skippingStream('7') };
+    const answer = app.get(LockInterceptor).intercept(execution, next);
+    expect(await lastValueFrom(answer.pipe(toArray()))).toStrictEqual(sent);
+    await lock.release();
   });
 
   it.each(['rpc', 'ws', 'telegraf'])(

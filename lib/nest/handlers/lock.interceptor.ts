@@ -96,8 +96,12 @@ function runHandler(call: HandlerCall, next: CallHandler): Observable<unknown> {
               (error: unknown) => locked.refused([], error),
             );
       if (subscriber.closed) return;
+      const answer = (): Observable<unknown> => {
+        if (refusal === undefined) return next.handle();
+        return refusal.skip ? frame.nothing : asObservable(refusal.answer);
+      };
       const subscribe = (): Subscription =>
-        (refusal === undefined ? next.handle() : asObservable(refusal.answer)).subscribe({
+        answer().subscribe({
           next: (value) => {
             passOn();
             last = value;

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ExecutionContext } from '@nestjs/common';
+import { EMPTY, of, type Observable } from 'rxjs';
 import { onAbort } from '../../queue/on-abort.js';
 import { Scope } from '../../sections/scope.js';
 import { Section } from '../../sections/section.js';
@@ -87,6 +88,13 @@ export class HandlerFrame {
     return current.run(this, () =>
       section === undefined ? Section.outside(work) : section.inside(work),
     );
+  }
+
+  /** The response of a call that is skipped. */
+  get nothing(): Observable<undefined> {
+    const { context, locked } = this.call;
+    const isEmpty = locked.kind === 'observable' && this.transport.sendsEach(context);
+    return isEmpty ? EMPTY : of(undefined);
   }
 
   /** Whether calls belong to it. */

@@ -1,4 +1,4 @@
-import { EMPTY, Observable, of, Subscription } from 'rxjs';
+import { EMPTY, Observable, Subscription } from 'rxjs';
 import { Logger } from '@nestjs/common';
 import { onAbort } from '../../queue/on-abort.js';
 import { Scope } from '../../sections/scope.js';
@@ -43,7 +43,7 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
     const start = async (): Promise<void> => {
       const entry = await call.enter(gone.signal);
       if (!(entry instanceof Scope)) {
-        const nothing = frame === undefined ? EMPTY : of(undefined);
+        const nothing = frame?.nothing ?? EMPTY;
         inner.add((entry.skip ? nothing : asObservable(entry.answer)).subscribe(subscriber));
         return;
       }

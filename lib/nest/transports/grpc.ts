@@ -15,6 +15,8 @@ interface Call {
   readonly cancelled: boolean;
   readonly metadata: Metadata;
   getPeer(): string;
+  /** Only calls whose response is a stream have it. */
+  write?(message: unknown): boolean;
   once(event: 'cancelled', listener: () => void): void;
   off(event: 'cancelled', listener: () => void): void;
 }
@@ -58,6 +60,8 @@ export const grpcTransport: Transport = {
   respond: (error, host) => throwError(() => statusOf(error, host)),
 
   keepMessages,
+
+  sendsEach: (context) => callOf(context).write !== undefined,
 
   // Cancelled by the client, or its deadline is over.
   watchClient: (context, gone) => {

@@ -107,6 +107,8 @@ export const httpTransport: Transport = {
 
   // Events may never end by themselves: the lock would be held indefinitely.
   endsUnsubscribed: isSse,
+
+  sendsEach: isSse,
 };
 
 function isSse(host: ArgumentsHost | ExecutionContext): boolean {

@@ -35,4 +35,6 @@ export const rpcTransport: Transport = {
 
   // A microservice sends what its filter's stream fails with.
   respond: (error) => throwError(() => error.reply),
+
+  sendsEach: () => true,
 };

@@ -60,6 +60,9 @@ export interface Transport {
    * keeps the lock.
    */
   endsUnsubscribed(context: ExecutionContext): boolean;
+
+  /** Whether clients get each value of the handler's Observable. Otherwise Nest may wait for one: an empty Observable is no answer. */
+  sendsEach(context: ExecutionContext): boolean;
 }
 
 /** A transport that we know nothing of: errors stay as they are, and the result is the end of a call. */
@@ -76,4 +79,5 @@ export const otherTransport: Transport = {
   watchClient: () => () => undefined,
   // Streams may never end by themselves: the lock would be held indefinitely.
   endsUnsubscribed: () => true,
+  sendsEach: () => false,
 };

@@ -19,7 +19,7 @@ import {
   type MicroserviceOptions,
 } from '@nestjs/microservices';
 import { LockService, LockStoreUnavailableError, WithLock } from 'nestjs-holdfast';
-import { lastValueFrom, map, mergeMap, Observable, retry, timer, toArray } from 'rxjs';
+import { lastValueFrom, map, mergeMap, Observable, of, retry, timer, toArray } from 'rxjs';
 import { lockModule, notes, serve, untilLost } from '../support/serve.js';
 
 interface Order {
@@ -101,6 +101,18 @@ class OrdersController {
       subscriber.next({ text: `watching ${order.id}` });
       return () => void notes.push(`left ${order.id}`);
     });
+  }
+
+  @GrpcMethod('Orders', 'WatchIfFree')
+  @WithLock('order:<order.id>', { returns: 'observable', onLocked: 'skip' })
+  watchIfFree(order: Order): Observable<Answer> {
+    return of({ text: `watched ${order.id}` });
+  }
+
+  @GrpcStreamMethod('Orders', 'TalkIfFree')
+  @WithLock('talk', { returns: 'observable', onLocked: 'skip' })
+  talkIfFree(orders: Observable<Order>): Observable<Answer> {
+    return orders.pipe(map(({ id }) => ({ text: id })));
   }
 
   @GrpcStreamMethod('Orders', 'Collect')

@@ -38,6 +38,8 @@ interface OrdersClient {
   readonly work: Unary;
   talk(): ClientDuplexStream<Order, Answer>;
   watch(order: Order): ClientReadableStream<Answer>;
+  watchIfFree(order: Order): ClientReadableStream<Answer>;
+  talkIfFree(): ClientDuplexStream<Order, Answer>;
   collect(callback: Callback): ClientWritableStream<Order>;
   chat(): ClientDuplexStream<Order, Answer>;
   echo(metadata: Metadata): ClientDuplexStream<Order, Answer>;
@@ -127,6 +129,27 @@ describe('gRPC', () => {
     chat.end(orderOf(SECRET));
     expectRefusal(await failureOf(chat));
     await app.ask('release', `order:${SECRET}`);
+  });
+
+  it('answers a stream that is skipped with an empty one, of the server and of both', async () => {
+    const texts = async (stream: unknown): Promise<readonly string[]> => {
+      const received: string[] = [];
+      for await (const { text } of stream as AsyncIterable<Answer>) received.push(text);
+      return received;
+    };
+    const talked = (): Promise<readonly string[]> => {
+      const talk = client.talkIfFree();
+      talk.end(orderOf('4'));
+      return texts(talk);
+    };
+    await app.ask('hold', 'order:4');
+    expect(await texts(client.watchIfFree(orderOf('4')))).toEqual([]);
+    await app.ask('release', 'order:4');
+    expect(await texts(client.watchIfFree(orderOf('4')))).toEqual(['watched 4']);
+    await app.ask('hold', 'talk');
+    expect(await talked()).toEqual([]);
+    await app.ask('release', 'talk');
+    expect(await talked()).toEqual(['4']);
   });
 
   const expectLoss = (error: ServiceError | undefined): void => {
