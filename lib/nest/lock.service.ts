@@ -57,11 +57,13 @@ export class LockService extends LockEngine {
    * ```
    */
   bind<T extends object>(instance: T, defaults?: LockFeatureOptions): T {
-    if (defaults !== undefined) {
+    const own = new Map(byHand.get(instance));
+    if (defaults === undefined) own.delete(this.name);
+    else {
       for (const locked of lockedMethodsOf(instance)) refuseDefaults(instance, locked);
-      const feature = new LockFeature(defaults, 'bind()');
-      byHand.set(instance, new Map(byHand.get(instance)).set(this.name, feature));
+      own.set(this.name, new LockFeature(defaults, 'bind()'));
     }
+    byHand.set(instance, own);
     bindLockedMethods(instance, this);
     return instance;
   }

@@ -9,6 +9,7 @@ import {
   ParseIntPipe,
   Post,
   Scope,
+  type DynamicModule,
 } from '@nestjs/common';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import {
@@ -19,6 +20,7 @@ import {
   RunOnce,
   WithLock,
 } from 'nestjs-holdfast';
+import { createTestLocks } from 'nestjs-holdfast/testing';
 import { closeHttpApps, startHttpApp } from './http-app.js';
 
 @Injectable()
@@ -56,6 +58,11 @@ class Orders {
   async once(id: string): Promise<string | undefined> {
     return id;
   }
+}
+
+class GivenOrders {
+  @WithLock('order:<_id>')
+  async pay(_id: string): Promise<void> {}
 }
 
 @Injectable({ scope: Scope.REQUEST })
@@ -284,6 +291,35 @@ describe('LockModule.forFeature', () => {
     expect(() => locks.bind(new Orders(locks), { prefix: 'orders:' } as object)).toThrow(
       'bind() has no option "prefix"',
     );
+  });
+
+  it('of an earlier application is forgotten where a given value is provided again', async () => {
+    const orders = new GivenOrders();
+    const start = async (...imports: readonly DynamicModule[]) => {
+      @Module({ imports: [...imports], providers: [{ provide: GivenOrders, useValue: orders }] })
+      class Feature {}
+      const { app, locks } = await startHttpApp({ imports: [Feature] });
+      const taken: string[] = [];
+      locks.on('acquired', ({ keys }) => taken.push(...keys));
+      await orders.pay('1');
+      await app.close();
+      return taken;
+    };
+    expect(await start(LockModule.forFeature({ keyPrefix: 'one:' }))).toEqual(['one:order:1']);
+    expect(await start()).toEqual(['order:1']);
+  });
+
+  it('given by hand, is forgotten when the object is bound again without one', async () => {
+    const orders = new GivenOrders();
+    const [one, two] = [createTestLocks(), createTestLocks()];
+    one.locks.bind(orders, { keyPrefix: 'one:' });
+    await orders.pay('1');
+    two.locks.bind(orders);
+    await orders.pay('1');
+    expect([one.testLocks.acquired, two.testLocks.acquired]).toEqual([
+      ['one:order:1'],
+      ['order:1'],
+    ]);
   });
 
   it('given by hand, is kept for each service of the object', async () => {

@@ -100,6 +100,7 @@ export function bindFeatures(providers: readonly Provided[]): void {
           'Its decorated methods can go by one of the two only: in the other module, name the object with "useExisting".',
       );
     owners.set(instance, owner);
-    if (feature !== undefined) features.set(instance, feature);
+    // Also none, after that of an earlier application.
+    features.set(instance, feature);
   }
 }

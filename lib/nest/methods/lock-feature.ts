@@ -36,7 +36,7 @@ export const genuineFeature = (injected: unknown): LockFeature | undefined =>
   injected instanceof LockFeature ? injected : undefined;
 
 /** The features of objects of decorated classes. */
-class FeatureSlot extends Injected<LockFeature> {
+class FeatureSlot extends Injected<LockFeature | undefined> {
   override get(instance: unknown): LockFeature | undefined {
     return genuineFeature(super.get(instance));
   }
