@@ -27,8 +27,12 @@ function changed(
 ): LockErrorBody {
   try {
     const result = change(body);
-    if (Number.isInteger(result.statusCode)) return result;
-    log.error('Option "errors.body" returned no body with a "statusCode": the usual one is sent');
+    const { statusCode } = result;
+    // Others make Node fail, or the client wait for the response.
+    if (Number.isInteger(statusCode) && statusCode >= 200 && statusCode <= 599) return result;
+    log.error(
+      'Option "errors.body" returned no body with a "statusCode" from 200 to 599: the usual one is sent',
+    );
   } catch (fault) {
     log.error('Option "errors.body" threw: the usual body is sent', fault);
   }

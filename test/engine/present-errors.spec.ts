@@ -75,12 +75,15 @@ describe('the body of an error', () => {
   });
 
   const NO_STATUS =
-    'Option "errors.body" returned no body with a "statusCode": the usual one is sent';
+    'Option "errors.body" returned no body with a "statusCode" from 200 to 599: the usual one is sent';
 
   it.each([
     [{}, [NO_STATUS]],
     [{ statusCode: '409' }, [NO_STATUS]],
     [{ statusCode: 409.5 }, [NO_STATUS]],
+    [{ statusCode: 0 }, [NO_STATUS]],
+    [{ statusCode: 100 }, [NO_STATUS]],
+    [{ statusCode: 600 }, [NO_STATUS]],
     [undefined, ['Option "errors.body" threw: the usual body is sent', expect.any(TypeError)]],
   ])('is the usual one where the application makes %j of it, which is logged', (made, said) => {
     const { body, usual, logged } = bodyOf({ body: () => made as LockErrorBody });
