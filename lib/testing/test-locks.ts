@@ -9,8 +9,8 @@ const RECORDED = ['acquired', 'refused', 'lost', 'released', 'detached', 'attach
 
 type RecordedEvent = (typeof RECORDED)[number];
 
-/** Long enough for any test: it stands for an owner that does not release. */
-const HELD_FOR_MS = 24 * 60 * 60 * 1_000;
+/** Fifty years, long enough for any clock of a test: it stands for an owner that does not release. */
+const HELD_FOR_MS = 50 * 365 * 24 * 60 * 60 * 1_000;
 
 /** The lease of another owner. */
 const stranger = (key: string): LeaseRequest => ({
@@ -78,14 +78,18 @@ export class TestLocks {
     return [...new Set(this.#held.map((keys) => keys.join(',')))];
   }
 
-  /** Makes another owner hold the keys from now on. Throws when one is held already. */
+  /** Makes another owner hold the keys from now on. Throws when one is held already: then it holds none of them. */
   async hold(...keys: readonly string[]): Promise<void> {
     this.#refuseClosed();
+    const taken: string[] = [];
     for (const key of canonicalKeys(keys)) {
       const { status } = await this.#store.acquire(stranger(key));
-      if (status !== 'granted' || this.#strangers.has(key))
+      if (status !== 'granted' || this.#strangers.has(key)) {
+        if (taken.length > 0) await this.free(...taken);
         throw new Error(`"${key}" cannot be held by another owner: it is held already.`);
+      }
       this.#strangers.add(key);
+      taken.push(key);
     }
   }
 

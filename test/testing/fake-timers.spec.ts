@@ -24,6 +24,19 @@ describe('fake timers of jest', () => {
     await refused;
   });
 
+  it('free no key that another owner holds, however long', async () => {
+    const { locks, testLocks } = test;
+    await testLocks.hold('held');
+    await locks.acquire('lost');
+    await testLocks.lose('lost');
+    await testLocks.beginWork('begun');
+    await jest.advanceTimersByTimeAsync(400 * 24 * 60 * 60 * 1_000);
+    for (const key of ['held', 'lost', 'begun'])
+      expect(await locks.inspect(key)).toMatchObject({ held: true });
+    await testLocks.free('held', 'lost', 'begun');
+    expect(await locks.tryRun('held', () => 'ran')).toMatchObject({ value: 'ran' });
+  });
+
   it('let a lease end, or be renewed', async () => {
     const { locks } = test;
     const short = await locks.acquire('short', { autoExtend: false });

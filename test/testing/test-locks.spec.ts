@@ -138,6 +138,15 @@ describe('hold and free', () => {
     await expect(testLocks.hold('')).rejects.toThrow();
   });
 
+  it('hold no key if one of them is held already', async () => {
+    await testLocks.hold('order:44');
+    const lock = await locks.acquire('order:43');
+    await expect(testLocks.hold('order:42', 'order:43')).rejects.toThrow('held already');
+    await lock.release();
+    expect(await orders.pay('42')).toBe('paid 42');
+    await expect(orders.pay('44')).rejects.toThrow(LockNotAcquiredError);
+  });
+
   it('hold a key through an outage, of which somebody else knows nothing', async () => {
     testLocks.fail();
     await testLocks.hold('order:42');
