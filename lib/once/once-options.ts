@@ -2,6 +2,7 @@ import { LEASE } from '../options/acquire-options.js';
 import { abortSignal, count, flag, wait, wholeDuration } from '../options/checks.js';
 import {
   optional,
+  plain,
   resolve,
   withDefault,
   type OneSchema,
@@ -91,8 +92,9 @@ export const RUN_ONCE_CALL: Kind<typeof RUN_ONCE> = {
 };
 
 /** @throws LockConfigurationError */
-export function refuseUnknownOnce(options: RunOnceOptions): void {
+export function knownOnceOptions(options: RunOnceOptions): RunOnceOptions {
   refuseUnknown(RUN_ONCE_CALL, options);
+  return plain(RUN_ONCE_CALL.options, options);
 }
 
 /** @throws LockConfigurationError */

@@ -16,7 +16,7 @@ import { PendingTasks } from '../time/pending-tasks.js';
 import { NonRetryableError, type OnceAttempt, type RunOnceResult } from './attempt.js';
 import { AttemptRecord } from './attempt-record.js';
 import {
-  refuseUnknownOnce,
+  knownOnceOptions,
   resolveOnceOptions,
   type ResolvedOnceOptions,
   type RunOnceOptions,
@@ -70,8 +70,7 @@ export class OnceRunner {
     work: OnceWork<T>['work'],
     open: (key: string, options: RunOptions) => Promise<Scope>,
   ): Promise<RunOnceResult<T>> {
-    refuseUnknownOnce(given);
-    const { attempts, keepDone, keepValue, ...lockOptions } = given;
+    const { attempts, keepDone, keepValue, ...lockOptions } = knownOnceOptions(given);
     const options = resolveOnceOptions({ attempts, keepDone, keepValue });
     this.assertPossible();
     let scope: Scope;

@@ -2,6 +2,7 @@ import { LockConfigurationError } from '../errors.js';
 import { CALLS, NO_OPTIONS } from './acquire-options.js';
 import { describe } from '../errors/describe.js';
 import { TRAVELS } from './detach-options.js';
+import { plain } from './schema.js';
 import { refuseNoObject, refuseUnknown, type Kind } from './unknown-option.js';
 
 type Work = (...args: never[]) => unknown;
@@ -25,7 +26,7 @@ export function optionsOf<Options extends object>(
   const remedy = (): string => remedyFor(call, options);
   if (kind === undefined) refuseNoObject(`${call}()`, options, remedy);
   else refuseUnknown(kind, options, remedy);
-  return options;
+  return kind === undefined ? options : plain(kind.options, options);
 }
 
 /**

@@ -86,6 +86,16 @@ export function without<S extends Schema, Name extends keyof S & string>(
   return Object.fromEntries(entries) as Omit<S, Name>;
 }
 
+/** The same options as properties of a plain object. An instance of a class may have accessors, which a spread leaves out. */
+export function plain<Given extends object>(schema: Schema, given: Given): Given {
+  const prototype: unknown = Object.getPrototypeOf(given);
+  if (prototype === Object.prototype || prototype === null) return given;
+  const values = given as Readonly<Record<string, unknown>>;
+  const named = Object.keys(schema).map((name) => [name, values[name]] as const);
+  const inherited = named.filter(([, value]) => value !== undefined);
+  return { ...given, ...Object.fromEntries(inherited) };
+}
+
 interface Prepared {
   readonly entries: readonly {
     readonly name: string;

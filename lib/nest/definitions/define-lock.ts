@@ -7,8 +7,9 @@ import {
   type LockDefinitionOptions,
 } from '../../options/acquire-options.js';
 import { inPlace } from '../../options/in-place.js';
+import { plain } from '../../options/schema.js';
 import { refuseUnknown } from '../../options/unknown-option.js';
-import { checkedOptions } from '../methods/method-options.js';
+import { checkedOptions, WITH_LOCK } from '../methods/method-options.js';
 import { wholeKeyWithLock } from '../methods/with-lock.decorator.js';
 import { definitions } from './defined-lock.js';
 import type { KeyArguments, LockDefinition } from './definition.types.js';
@@ -36,7 +37,7 @@ export function defineLock<const Template extends string>(
   const where = `defineLock(${JSON.stringify(template)})`;
   refuseUnknown({ ...LOCK_DEFINITION, called: where }, options);
   inPlace(where, () => checkedOptions(LOCK_DEFINITION.options, options));
-  const said = constantOptions(options);
+  const said = constantOptions(plain(LOCK_DEFINITION.options, options));
   const definition: LockDefinition<Template> = Object.freeze({
     name: template,
     options: said,
@@ -46,7 +47,7 @@ export function defineLock<const Template extends string>(
         throw new LockConfigurationError(
           `${where}: its decorator needs parentheses: @orderLock.WithLock().`,
         );
-      return wholeKeyWithLock(template, optionsOver(said, { ...own }));
+      return wholeKeyWithLock(template, optionsOver(said, plain(WITH_LOCK, own ?? {})));
     }) as LockDefinition<Template>['WithLock'],
   });
   definitions.add(definition);

@@ -5,7 +5,7 @@ import { checkKey } from '../../key/index.js';
 import type { Lead } from '../../leader/lead.js';
 import { LEAD, LEAD_ELSEWHERE } from '../../leader/lead-options.js';
 import { inPlace } from '../../options/in-place.js';
-import { resolve, type OptionsOf } from '../../options/schema.js';
+import { plain, resolve, type OptionsOf } from '../../options/schema.js';
 import { refuseUnknown, type Kind } from '../../options/unknown-option.js';
 import { SERVICE } from '../methods/method-options.js';
 import { importRemedy, Injected } from '../methods/service-slot.js';
@@ -83,7 +83,7 @@ export function Leader(name: string, options: LeaderMethodOptions = {}): LeaderD
     refuseWrongName(where, name);
     if (ledOf(method) !== undefined)
       throw new LockConfigurationError(`${called} has @Leader twice. Keep one of them.`);
-    const led: Led = { name, options, method: called };
+    const led: Led = { name, options: plain(LEADER_METHOD, options), method: called };
     Reflect.defineMetadata(LED, led, method);
     const { instance } = options;
     // Nest starts nothing where this service is missing, and prints the text.

@@ -1,6 +1,6 @@
 import type { RunOptions } from '../../options/acquire-options.js';
 import { inPlace } from '../../options/in-place.js';
-import { resolve } from '../../options/schema.js';
+import { plain, resolve } from '../../options/schema.js';
 import { OTHER_WORDS, refuseUnknown } from '../../options/unknown-option.js';
 import { FEATURE, type LockFeatureOptions } from './method-options.js';
 import { Injected, type NamedLocks } from './service-slot.js';
@@ -22,7 +22,7 @@ export class LockFeature {
   constructor(given: LockFeatureOptions, called = CALLED) {
     refuseUnknown({ called, options: FEATURE, elsewhere: OTHER_WORDS }, given);
     inPlace(called, () => resolve(FEATURE, given));
-    const { keyPrefix = '', ...options } = given;
+    const { keyPrefix = '', ...options } = plain(FEATURE, given);
     this.keyPrefix = keyPrefix;
     this.options = options;
   }

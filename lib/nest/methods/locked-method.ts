@@ -18,6 +18,7 @@ import {
 } from '../../options/acquire-options.js';
 import { lockNameOf, type LockOrigin } from '../../lease/lock-request.js';
 import { inPlace } from '../../options/in-place.js';
+import { plain } from '../../options/schema.js';
 import { refuseUnknown, type Kind } from '../../options/unknown-option.js';
 import type { Scope } from '../../sections/scope.js';
 import { PARAMETERS } from '../transports/transport.js';
@@ -130,7 +131,7 @@ export class LockedMethod {
     const { returns = 'promise', instance, places } = this.#options;
     this.kind = isAsyncGenerator(method) ? 'iterable' : returns;
     this.slot = slotFor(instance);
-    this.#said = saidOf(given, decorator);
+    this.#said = saidOf(plain(decorator.options, given), decorator);
     this.#keyFunction = typeof key === 'function' ? key : undefined;
     const sources: readonly string[] = typeof key === 'function' ? [] : [key].flat();
     if (this.#options.onLocked === 'replace')
