@@ -2,7 +2,7 @@ import type { LockLossReason, NodeFailure } from '../errors.js';
 import type { ExtendOutcome } from '../store/lock-store.js';
 import type { Instant } from '../time/clock.js';
 import type { Runtime } from '../time/runtime.js';
-import { DueTask, SLOT_MS } from '../time/scheduler.js';
+import { DueTask, SLOT_MS, type Task } from '../time/scheduler.js';
 import type { Foundation } from './foundation.js';
 import type { Lease } from './lease.js';
 
@@ -39,8 +39,7 @@ export class Renewals {
 
   /** Renews one lease now, for `ttlMs`. */
   async extend(lease: Lease, ttlMs: number): Promise<ExtendOutcome | undefined> {
-    const [outcome] = await this.#send([lease], ttlMs);
-    return outcome;
+    return this.#send([lease], ttlMs)[0];
   }
 
   #plan(lease: Lease, delayMs: number, now = this.#foundation.scheduler.runtime.now()): void {
@@ -81,8 +80,8 @@ export class Renewals {
     if (batch.length > 0) void this.#send(batch);
   }
 
-  /** Never rejects. */
-  #send(batch: readonly Lease[], ttlMs?: number): Promise<readonly ExtendOutcome[]> {
+  /** One renewal for each lease: none waits for the others. They never reject. */
+  #send(batch: readonly Lease[], ttlMs?: number): readonly Promise<ExtendOutcome>[] {
     const { store, scheduler, recorder } = this.#foundation;
     const sentAt = scheduler.runtime.now();
     const requests = batch.map((lease) => ({
@@ -92,40 +91,47 @@ export class Renewals {
       fencingToken: lease.tenure.current.fencingToken,
       validForMs: lease.validForMsAt(sentAt),
     }));
-    const asked = recorder.renewal(batch, () => store.extend(requests));
-    const renewal = asked.then((outcomes) => {
-      const now = scheduler.runtime.now();
-      batch.forEach(({ tenure }, index) => {
-        // The lease may have been passed on meanwhile.
-        const lease = tenure.current;
-        lease.renewing = undefined;
-        const [request, outcome] = [requests[index], outcomes[index]];
-        if (request && outcome) this.#settle(lease, outcome, { sentAt, ttlMs: request.ttlMs, now });
-      });
-      return outcomes;
-    });
+    const decisions: ((outcome: ExtendOutcome) => void)[] = [];
     let answerMs = Infinity;
-    for (const lease of batch) {
+    const renewals = batch.map((lease) => {
+      const sentTtlMs = ttlMs ?? lease.ttlMs;
+      const renewal = new Promise<ExtendOutcome>((decide) => decisions.push(decide)).then(
+        (outcome) => {
+          // The lease may have been passed on meanwhile.
+          const { current } = lease.tenure;
+          current.renewing = undefined;
+          this.#settle(current, outcome, {
+            sentAt,
+            ttlMs: sentTtlMs,
+            now: scheduler.runtime.now(),
+          });
+          return outcome;
+        },
+      );
       lease.renewing = renewal;
-      lease.renewalSent(sentAt, ttlMs ?? lease.ttlMs);
+      lease.renewalSent(sentAt, sentTtlMs);
       lease.look?.cancel();
       answerMs = Math.min(answerMs, this.#dueMs(lease, Infinity, sentAt));
-    }
-    this.#watch(batch, renewal, answerMs);
-    return renewal;
+      return renewal;
+    });
+    const asked = recorder.renewal(batch, () =>
+      store.extend(requests, (index, outcome) => decisions[index]?.(outcome)),
+    );
+    const late = this.#watch(batch, renewals, answerMs);
+    void asked.then((outcomes) => {
+      late.cancel();
+      outcomes.forEach((outcome, index) => decisions[index]?.(outcome));
+    });
+    return renewals;
   }
 
-  /** One scheduled task for the whole batch. Nearly always the reply arrives long before. */
-  #watch(batch: readonly Lease[], renewal: Promise<unknown>, answerMs: number): void {
-    const late = this.#foundation.scheduler.schedule(answerMs, () => {
-      for (const { tenure } of batch) {
-        const lease = tenure.current;
-        if (!lease.isOver && lease.renewing === renewal && lease.look?.isPlanned !== true)
-          this.#onDue(lease);
-      }
-    });
-    void renewal.then(() => {
-      late.cancel();
+  /** One scheduled task for the whole batch. Nearly always the replies arrive long before. */
+  #watch(batch: readonly Lease[], renewals: readonly Promise<unknown>[], answerMs: number): Task {
+    return this.#foundation.scheduler.schedule(answerMs, () => {
+      batch.forEach(({ tenure: { current: lease } }, index) => {
+        const isOpen = !lease.isOver && lease.renewing === renewals[index];
+        if (isOpen && lease.look?.isPlanned !== true) this.#onDue(lease);
+      });
     });
   }
 

@@ -234,8 +234,16 @@ export interface LeaseStore {
   /** Connects. Resolves when the store replied or its time limit is over. Never rejects for an outage. */
   open(): Promise<void>;
   acquire(request: AcquireRequest): Promise<AcquireOutcome>;
-  /** Renews many leases at once; the outcomes are in the order of the requests. */
-  extend(leases: readonly LeaseRenewal[]): Promise<readonly ExtendOutcome[]>;
+  /**
+   * Renews many leases at once; the outcomes are in the order of the requests.
+   *
+   * @param onDecided called with each outcome as soon as it is known: others may take longer. A store that decides all at once need not
+   *   call it
+   */
+  extend(
+    leases: readonly LeaseRenewal[],
+    onDecided?: (index: number, outcome: ExtendOutcome) => void,
+  ): Promise<readonly ExtendOutcome[]>;
   /**
    * @param lease its `ttlMs` is the longest that may be in force in the store
    * @param lastToken the last fencing token that was used under it, if it is known

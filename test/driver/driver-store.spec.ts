@@ -206,6 +206,15 @@ describe('a lock of a driver', () => {
     expect(lost).toEqual(['released-elsewhere', 'store-unavailable']);
   });
 
+  it('is renewed while the driver does not reply for another one', async () => {
+    const { locks, driver, clock } = twoServices({ ttl: 150 });
+    driver.fails.extend = (key) =>
+      key === 'lock:a' ? silent() : Promise.resolve({ status: 'extended' });
+    const [a, b] = await Promise.all([locks.acquire('a'), locks.acquire('b')]);
+    await clock.advance(300);
+    expect([a.isHeld, b.isHeld]).toEqual([false, true]);
+  });
+
   it('says at its release that it was lost before', async () => {
     const { locks, leases } = twoServices({ autoExtend: false });
     const lock = await locks.acquire(['a', 'b']);

@@ -126,6 +126,19 @@ describe('a lease that is held', () => {
     expect(clock.timers).toBe(1);
   });
 
+  it('is renewed by its own answer, while one that was sent with it has none', async () => {
+    const { clock, store, locks, lost } = scriptedService({ ttl: 150 });
+    store.onExtend = ({ keys: [key] }) => (key === 'silent' ? silence() : { status: 'extended' });
+    const [lock] = await Promise.all([locks.acquire('key'), locks.acquire('silent')]);
+    await clock.advance(300);
+    // At this TTL the jitter stays within two slots of the scheduler.
+    expect(store.extended.map((batch) => batch.length)).toContain(2);
+    expect(lost).toMatchObject([{ keys: ['silent'], reason: 'store-unavailable' }]);
+    expect(lock.isHeld).toBe(true);
+    await lock.extend();
+    expect(await lock.release()).toBe(true);
+  });
+
   it('is not renewed with autoExtend: false, and ends at its deadline', async () => {
     const { clock, store, locks, lost } = scriptedService();
     const lock = await locks.acquire('key', { autoExtend: false });

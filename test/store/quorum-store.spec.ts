@@ -3,6 +3,7 @@ import type { ObservedStore } from '../../lib/observe/nodes.js';
 import type { Server } from '../../lib/store/redis/node/server.js';
 import { redisLockStore } from '../../lib/store/redis/redis-lock-store.js';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
+import { extendScript } from '../../lib/store/redis/scripts/extend.js';
 import { take } from '../../lib/store/redis/scripts/plain.js';
 import type { RestartGuard } from '../../lib/store/redis/scripts/script.js';
 import { FakeRedis, LOST } from '../support/fake-redis.js';
@@ -64,6 +65,9 @@ describe('callers who are the first to ask several masters', () => {
   });
 });
 
+/** What a server's clock shows. */
+const CLOCK_US = 1_893_456_000_000_000;
+
 describe('over three masters', () => {
   let quorum: VirtualQuorum;
 
@@ -81,6 +85,23 @@ describe('over three masters', () => {
     await quorum.during(quorum.store.acquire(request('key', { line })), 10);
     for (const node of quorum.nodes)
       expect([node.countOf(take), node.countOf(acquireScript)]).toEqual(counts);
+  });
+
+  it('a lease that a majority has confirmed does not wait for one of which the third master decides', async () => {
+    const [first, , third] = quorum.nodes;
+    first!.answerTo(extendScript.sha, () => [CLOCK_US, [0, 1], [1]]);
+    third!.delayMs = 900;
+    const decided: unknown[] = [];
+    const leases = [request('gone at the first'), request('everywhere')];
+    const extending = quorum.store.extend(leases, (index, { status }) =>
+      decided.push([index, status]),
+    );
+    await quorum.during(extending, 10);
+    expect(decided).toEqual([[1, 'extended']]);
+    expect(await quorum.during(extending, 900)).toMatchObject([
+      { status: 'extended' },
+      { status: 'extended' },
+    ]);
   });
 
   it('an operator waits for a majority of them, however much later than the first it answers', async () => {

@@ -4,7 +4,8 @@ import type { RedisSource } from '../../lib/store/redis/client/redis-client.js';
 import { redisLockStore } from '../../lib/store/redis/redis-lock-store.js';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
-import { FakeRedis } from '../support/fake-redis.js';
+import { extendScript } from '../../lib/store/redis/scripts/extend.js';
+import { FakeRedis, LOST } from '../support/fake-redis.js';
 import { VirtualRuntime } from '../support/virtual-runtime.js';
 import { LINE, request } from './open-store.js';
 
@@ -74,6 +75,21 @@ describe('keys in several slots of a Cluster', () => {
     redis.answer = known;
     expect(await asked()).toEqual(['lock:c', 'lock:a', 'lock:b']);
     expect(await asked()).toEqual(['lock:a', 'lock:b', 'lock:c']);
+  });
+
+  it('are of leases that are renewed each by the answers to its own keys', async () => {
+    answerTo(extendScript, { 'lock:c': LOST });
+    const leases = [request(['a', 'c']), request(['a', 'b'])];
+    const decided: unknown[] = [];
+    const extending = store.extend(leases, (index, { status }) => decided.push([index, status]));
+    await runtime.advance(10);
+    expect(decided).toEqual([[1, 'extended']]);
+    await runtime.advance(1_000);
+    expect((await extending).map(({ status }) => status)).toEqual(['unavailable', 'extended']);
+    expect(decided).toEqual([
+      [1, 'extended'],
+      [0, 'unavailable'],
+    ]);
   });
 
   it('go to one script where they lie in one slot, all of them', async () => {

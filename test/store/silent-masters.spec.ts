@@ -119,6 +119,32 @@ describe('TR-71 a silent connection to one healthy master of a Cluster', () => {
     expect(await held.release()).toBe(true);
   });
 
+  it('leaves the leases at another master as they are, also those that are renewed with its own', async () => {
+    const there = newKey();
+    const here = await newKeyElsewhere(there);
+    const master = await masterOf(there);
+    const locks = await open({ nodeTimeout: '3s', ttl: '3s', wait: 0 });
+    const others: Promise<unknown>[] = [];
+    while (others.length < 30) {
+      const key = newKey();
+      if ((await masterOf(key)) === master) others.push(locks.acquire(key));
+    }
+    const held = await locks.acquire(here);
+    await Promise.all(others);
+    proxyOf(master).dropSilently();
+    const outcome = await new Promise((resolve) => {
+      let renewals = 0;
+      locks.on('renewed', ({ keys: [key] }) => {
+        if (key === here && (renewals += 1) === 2) resolve('renewed twice');
+      });
+      locks.on('lost', ({ keys: [key], reason }) => {
+        if (key === here) resolve(reason);
+      });
+    });
+    expect(outcome).toBe('renewed twice');
+    expect(await held.release()).toBe(true);
+  });
+
   it('HF-56 keeps no key of another master from others while a call waits for keys of both', async () => {
     // Keys are asked for in the order of their names.
     const free = `a:${newKey()}`;

@@ -80,9 +80,18 @@ export class ScriptedStore implements LeaseStore, Pick<LockStore, 'admin' | 'tra
     return this.acquired.length > 10_000 ? FORBIDDEN : this.onAcquire(request);
   }
 
-  extend(leases: readonly LeaseRequest[]): Promise<readonly ExtendOutcome[]> {
+  extend(
+    leases: readonly LeaseRequest[],
+    onDecided?: (index: number, outcome: ExtendOutcome) => void,
+  ): Promise<readonly ExtendOutcome[]> {
     this.extended.push(leases);
-    return Promise.all(leases.map(async (lease) => this.onExtend(lease)));
+    return Promise.all(
+      leases.map(async (lease, index) => {
+        const outcome = await this.onExtend(lease);
+        onDecided?.(index, outcome);
+        return outcome;
+      }),
+    );
   }
 
   async release(lease: LeaseReference): Promise<ReleaseOutcome> {

@@ -81,16 +81,21 @@ export class DriverStore implements LeaseStore {
     });
   }
 
-  extend(leases: readonly LeaseRequest[]): Promise<readonly ExtendOutcome[]> {
+  extend(
+    leases: readonly LeaseRequest[],
+    onDecided?: (index: number, outcome: ExtendOutcome) => void,
+  ): Promise<readonly ExtendOutcome[]> {
     return Promise.all(
-      leases.map((lease) =>
-        orUnavailable<ExtendOutcome>(async () => {
+      leases.map(async (lease, index) => {
+        const outcome = await orUnavailable<ExtendOutcome>(async () => {
           for (const key of lease.keys)
             if ((await this.#ask('extend', key, lease)).status === 'lost')
               return { status: 'lost', reason: 'released-elsewhere' };
           return { status: 'extended' };
-        }),
-      ),
+        });
+        onDecided?.(index, outcome);
+        return outcome;
+      }),
     );
   }
 

@@ -22,57 +22,74 @@ export type RenewalVote = ExtendOutcome & {
 /** One key of one lease, and what became of it. */
 interface Entry extends KeyRenewal {
   readonly key: string;
+  readonly lease: AskedLease;
   answer: KeyAnswer;
 }
 
-/** Renews leases at one node, as many keys in one script as that should have. */
+interface AskedLease {
+  readonly index: number;
+  readonly entries: Entry[];
+  /** How many keys have no answer yet. */
+  awaited: number;
+}
+
+/**
+ * Renews leases at one node, as many keys in one script as that should have.
+ *
+ * @param onVote called as soon as all keys of a lease have an answer: another master of a Cluster may be slower
+ */
 export async function extendAt(
   server: Server,
   leases: readonly Restoration[],
+  onVote: (index: number, vote: RenewalVote) => void = () => undefined,
 ): Promise<readonly RenewalVote[]> {
   const serverUs = putsBack(server) ? server.clock.atLeastUs() : undefined;
-  const entries: Entry[] = [];
-  for (const { keys, token, ttlMs, fencingToken, validForMs, expectedFences } of leases) {
+  const asked = leases.map((renewal, index): AskedLease => {
+    const { keys, token, ttlMs, fencingToken, validForMs, expectedFences } = renewal;
+    const lease: AskedLease = { index, entries: [], awaited: keys.length };
     const sureUntilUs = serverUs === undefined ? 0 : Math.floor(serverUs + validForMs * 1_000);
     keys.forEach((key, position) => {
       const expectedFence = expectedFences?.[position];
       const answer = EXTENDED; // until the reply says otherwise
-      entries.push({ key, token, ttlMs, fencingToken, sureUntilUs, expectedFence, answer });
+      const request = { key, token, ttlMs, fencingToken, sureUntilUs, expectedFence };
+      lease.entries.push({ ...request, lease, answer });
     });
-  }
+    return lease;
+  });
+  const onAnswer = ({ lease }: Entry): void => {
+    lease.awaited -= 1;
+    if (lease.awaited === 0) onVote(lease.index, renewalVote(lease.entries, server));
+  };
+  const entries = asked.flatMap((lease) => lease.entries);
   const extending: Promise<void>[] = [];
   for (const together of server.bySlot(entries, ({ key }) => key))
     for (let at = 0; at < together.length; at += KEYS_PER_SCRIPT)
-      extending.push(extendBatch(server, together.slice(at, at + KEYS_PER_SCRIPT)));
+      extending.push(extendBatch(server, together.slice(at, at + KEYS_PER_SCRIPT), onAnswer));
   await Promise.all(extending);
-  let next = 0;
-  return leases.map(({ keys }) => {
-    const first = next;
-    next += keys.length;
-    return renewalVote(entries.slice(first, next), server);
-  });
+  return asked.map((lease) => renewalVote(lease.entries, server));
 }
 
-async function extendBatch(server: Server, entries: readonly Entry[]): Promise<void> {
+async function extendBatch(
+  server: Server,
+  entries: readonly Entry[],
+  onAnswer: (entry: Entry) => void,
+): Promise<void> {
   const keys = entries.map(({ key }) => key);
   const ttlMs = Math.max(...entries.map((entry) => entry.ttlMs));
   const request = { keys, renewals: entries, ttlMs, whileDown: 'waits' } as const;
   const reply = await server.ask(extendScript, request);
   if ('status' in reply && isRefused(reply) && entries.length > 1) {
     // One renewal may be the reason: it names a key that the Redis user may not use any more, for instance.
-    await Promise.all(entries.map((each) => extendBatch(server, [each])));
+    await Promise.all(entries.map((each) => extendBatch(server, [each], onAnswer)));
     return;
   }
   entries.forEach((entry, index) => {
     const answer = 'status' in reply ? reply : reply.answers[index];
-    if (answer === undefined) return;
-    entry.answer =
-      answer.status === 'failed'
-        ? server.connection.failed(
-            replyError(answer.message),
-            Object.values(server.names(entry.key)),
-          )
-        : answer;
+    if (answer?.status === 'failed') {
+      const names = Object.values(server.names(entry.key));
+      entry.answer = server.connection.failed(replyError(answer.message), names);
+    } else if (answer !== undefined) entry.answer = answer;
+    onAnswer(entry);
   });
 }
 

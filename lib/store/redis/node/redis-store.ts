@@ -124,8 +124,11 @@ export class RedisStore extends Server implements LockStore, ObservedStore, Obse
     return acquireAt(this, request);
   }
 
-  extend(leases: readonly Restoration[]): Promise<readonly RenewalVote[]> {
-    return extendAt(this, leases);
+  extend(
+    leases: readonly Restoration[],
+    onVote?: (index: number, vote: RenewalVote) => void,
+  ): Promise<readonly RenewalVote[]> {
+    return extendAt(this, leases, onVote);
   }
 
   release(lease: EndingLease, lastToken?: number, keepMs = 0): Promise<ReleaseOutcome> {

@@ -89,24 +89,28 @@ export class QuorumStore implements LeaseStore, Pick<LockStore, 'admin'>, Observ
     return this.#acquire.acquire(request, this.#now());
   }
 
-  async extend(leases: readonly LeaseRenewal[]): Promise<readonly ExtendOutcome[]> {
+  async extend(
+    leases: readonly LeaseRenewal[],
+    onDecided: (index: number, outcome: ExtendOutcome) => void = () => undefined,
+  ): Promise<readonly ExtendOutcome[]> {
     const sentAt = this.#now();
     for (const { token } of leases) {
       const standing = this.#standing.held(token);
       if (standing !== undefined) standing.askedAt = sentAt;
     }
+    const decided = leases.map((): ExtendOutcome | undefined => undefined);
     const { outcome: outcomes, complete } = await poll(
       this.#voters,
       this.#quorum,
       (voter) => voter.extend(leases),
       (answers, awaited) => {
-        const decided = leases.map((_, index) =>
-          extendOutcome(
-            answers.map((votes) => votes?.[index]),
-            awaited,
-            this.#voters,
-          ),
-        );
+        decided.forEach((known, index) => {
+          if (known !== undefined) return;
+          const votes = answers.map((each) => each?.[index]);
+          const outcome = extendOutcome(votes, awaited, this.#voters);
+          decided[index] = outcome;
+          if (outcome !== undefined) onDecided(index, outcome);
+        });
         return decided.every((outcome) => outcome !== undefined) ? decided : undefined;
       },
     );
