@@ -38,7 +38,6 @@ function acquire(server: Server, request: AskedLock): Promise<Vote> {
   const [key, another] = keys;
   if (key === undefined || another !== undefined || !mayBePlain(server, request))
     return acquireInLine(server, request);
-  const since = server.now();
   return server.share(take, { key, token, ttlMs, proposal }, ttlMs).then((answer) => {
     // A caller that is refused is to stand in line.
     const isWhole = answer === undefined || (answer.status === 'held' && line !== undefined);
@@ -46,7 +45,7 @@ function acquire(server: Server, request: AskedLock): Promise<Vote> {
     // The release was sent already: a lock that is asked for now would stay behind.
     if (server.acquiring.get(token)?.isGivenUp === true)
       return server.connection.failure('refused', 'was released before it was granted');
-    return acquireInLine(server, request, since);
+    return acquireInLine(server, request);
   });
 }
 
@@ -63,19 +62,15 @@ const mayBePlain = (
   replicas === undefined &&
   holdModeOf(token) === 'exclusive';
 
-/**
- * Stands in line only where it is sure to be called: refused in another slot, it listens there, and asks again.
- *
- * @param since when the plain case was asked for
- */
-async function acquireInLine(server: Server, request: AskedLock, since?: number): Promise<Vote> {
+/** Stands in line only where it is sure to be called: refused in another slot, it listens there, and asks again. */
+async function acquireInLine(server: Server, request: AskedLock): Promise<Vote> {
   const { inbox } = server;
   const slots = server.bySlot(request.keys);
   const isUnheard = ([key]: KeysOfSlot): boolean => inbox.channelAt(server.slot(key)) === undefined;
   const unheard = request.line === undefined ? [] : slots.filter(isUnheard);
   const isOneSlot = slots.length === 1;
   const vote = await (isOneSlot
-    ? acquireInSlot(server, request, since)
+    ? acquireInSlot(server, request)
     : acquireInSlots(server, slots, request));
   if (vote.status !== 'held' || !unheard.some((keys) => keys.includes(vote.key))) return vote;
   await inbox.listenAt(server.slot(vote.key), hashTagOf(server.names(vote.key)));
@@ -84,10 +79,10 @@ async function acquireInLine(server: Server, request: AskedLock, since?: number)
 }
 
 /** Takes keys of one slot by the whole script. */
-export function acquireInSlot(server: Server, request: AskedLock, since?: number): Promise<Vote> {
+export function acquireInSlot(server: Server, request: AskedLock): Promise<Vote> {
   const { keys, token, ttlMs, line, joins, keeps, proposal = 0 } = request;
   const member = server.member(request, line);
-  const call = { keys, token, ttlMs, member, ticket: line?.ticket, proposal, joins, keeps, since };
+  const call = { keys, token, ttlMs, member, ticket: line?.ticket, proposal, joins, keeps };
   return server.ask(acquireScript, call).then((answer) => {
     if (answer.status === 'granted') server.watch.granted();
     return judged(

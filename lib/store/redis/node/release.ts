@@ -60,11 +60,10 @@ export function releaseInSlot(
   const { keys, token } = lease;
   const [key] = keys;
   if (key === undefined || how.isPlain !== true) return releaseWhole(server, lease, how);
-  const since = server.now();
   server.releasing.begin();
   return server.share(give, { key, token }).then((released) => {
     if (released === undefined)
-      return releaseWhole(server, lease, how, since).finally(server.releasing.end);
+      return releaseWhole(server, lease, how).finally(server.releasing.end);
     server.releasing.end();
     return released;
   });
@@ -74,11 +73,10 @@ function releaseWhole(
   server: Server,
   lease: LeaseReference,
   { wakes, lastToken, leaves, keepMs, whileDown }: ReleaseManner,
-  since?: number,
 ): Promise<ReleaseOutcome> {
   const { keys, token } = lease;
   return server.ask(releaseScript, {
-    ...{ keys, token, wakes, keepMs, whileDown, since },
+    ...{ keys, token, wakes, keepMs, whileDown },
     // Another holder may have used a larger token.
     lastToken: holdModeOf(token) === 'exclusive' ? lastToken : undefined,
     member: server.member(lease, leaves),

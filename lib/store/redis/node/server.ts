@@ -40,8 +40,6 @@ interface Sending {
   readonly keys: readonly string[];
   /** The TTL of the lease: the request is waited for no longer than that. */
   readonly ttlMs?: number;
-  /** When the plain case was asked for, by the monotonic clock. Both requests together have one time limit. */
-  readonly since?: number | undefined;
   /** Default `'fails'`. */
   readonly whileDown?: WhileDown | undefined;
   /**
@@ -202,9 +200,9 @@ export abstract class Server implements ServerFacts {
   ): Promise<Answer | Unavailable> {
     const sentAt = this.#sentAt();
     const { nodeTimeoutMs } = this.options;
-    const { keys, ttlMs = nodeTimeoutMs, since, whileDown, durability } = request;
+    const { keys, ttlMs = nodeTimeoutMs, whileDown, durability } = request;
     const call = verb.encode(request, this);
-    const timeLimitMs = this.#leftOf(Math.min(nodeTimeoutMs, ttlMs), since);
+    const timeLimitMs = Math.min(nodeTimeoutMs, ttlMs);
     const write = { script: verb, call, timeLimitMs, whileDown };
     const sent =
       this.#acknowledged === undefined || durability === 'at once'
@@ -280,12 +278,6 @@ export abstract class Server implements ServerFacts {
   /** By the monotonic clock, in ms. */
   now(): number {
     return this.runtime.now().monotonicMs;
-  }
-
-  /** At least a quarter: the event loop may have been blocked, which is no silence (`TimeLimit`). */
-  #leftOf(limitMs: number, since: number | undefined): number {
-    if (since === undefined) return limitMs;
-    return Math.ceil(Math.max(limitMs - (this.now() - since), limitMs / 4));
   }
 
   /** `undefined`: no one asks what the server's clock shows. */
