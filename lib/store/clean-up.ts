@@ -1,6 +1,5 @@
 import type { LeaseRequest, LinePlace, ReleaseOutcome } from './lock-store.js';
 import type { Scheduler, Task } from '../time/scheduler.js';
-import { elapsedMs, type Instant } from '../time/clock.js';
 import { backOffMs, type BackOff } from '../time/back-off.js';
 import { PendingTasks } from '../time/pending-tasks.js';
 import { isRefused } from './unavailable.js';
@@ -39,12 +38,16 @@ interface Dependencies {
 }
 
 interface Entry {
-  /** The `ttlMs`: at most how long, from `since`, the store may keep it. */
+  /** The `ttlMs`: at most how long, from `sinceMs`, the store may keep it. */
   readonly lease: LeftOver;
-  readonly since: Instant;
-  /** For how many ms, from `since`, the keys are to stay taken. */
+  /**
+   * By the monotonic clock: a wall clock that is set forward must not end it. After a machine was suspended, it asks for longer than is
+   * needed, which removes nothing but its own token.
+   */
+  readonly sinceMs: number;
+  /** For how many ms, from `sinceMs`, the keys are to stay taken. */
   readonly keepMs: number;
-  /** When it may be asked for again, in ms from `since`. */
+  /** When it may be asked for again, in ms from `sinceMs`. */
   dueMs: number;
   notHeld: number;
   asking: boolean;
@@ -80,12 +83,11 @@ export class CleanUp {
   add(lease: LeftOver, keepMs = 0): void {
     if (this.#state === 'closed') return;
     const crowded = this.#entries.size >= CROWD;
-    const since = this.#deps.scheduler.runtime.now();
     // A second request to remove a token does not make it forget the line.
     const leaves = lease.leaves ?? this.#entries.get(lease.token)?.lease.leaves;
     const entry = {
       lease: { ...lease, leaves },
-      since,
+      sinceMs: this.#nowMs,
       keepMs,
       dueMs: 0,
       notHeld: 0,
@@ -151,7 +153,7 @@ export class CleanUp {
   /** A round in `delayMs`, unless there is one before. */
   #plan(delayMs: number): void {
     if (this.#state !== 'open' || this.#working) return;
-    const at = this.#deps.scheduler.runtime.now().monotonicMs + delayMs;
+    const at = this.#nowMs + delayMs;
     if (this.#next !== undefined && this.#next.at <= at) return;
     this.#cancel();
     const task = this.#deps.scheduler.schedule(delayMs, () => {
@@ -216,14 +218,15 @@ export class CleanUp {
     this.#next = undefined;
   }
 
-  /** By the monotonic clock. */
-  #keepMsOf({ since, keepMs }: Entry): number {
-    if (keepMs === 0) return 0;
-    const passedMs = this.#deps.scheduler.runtime.now().monotonicMs - since.monotonicMs;
-    return Math.max(0, Math.ceil(keepMs - passedMs));
+  #keepMsOf(entry: Entry): number {
+    return Math.max(0, Math.ceil(entry.keepMs - this.#ageOf(entry)));
   }
 
-  #ageOf(entry: Entry): number {
-    return elapsedMs(entry.since, this.#deps.scheduler.runtime.now());
+  #ageOf({ sinceMs }: Entry): number {
+    return this.#nowMs - sinceMs;
+  }
+
+  get #nowMs(): number {
+    return this.#deps.scheduler.runtime.now().monotonicMs;
   }
 }

@@ -167,6 +167,22 @@ describe('the clean-up', () => {
     expect(clock.timers).toBe(0);
   });
 
+  it('goes on when the wall clock is set forward, and ends by the other clock', async () => {
+    const { clock, store, removed, cleanUp, add } = setUp();
+    store.onRelease = () => OUTAGE;
+    add(2, 30_000);
+    await settled();
+    clock.suspend(3_600_000);
+    await clock.advance(20_000);
+    store.onRelease = ({ token }) => (token === 'token:0' ? { status: 'released' } : OUTAGE);
+    await clock.advance(5_000);
+    expect(removed).toEqual(['key:0']);
+    expect(cleanUp.size).toBe(1);
+    await clock.advance(11_000);
+    expect(cleanUp.size).toBe(0);
+    expect(clock.timers).toBe(0);
+  });
+
   it('lets one that always fails keep nobody else from their turn', async () => {
     const { clock, store, removed, add } = setUp();
     store.onRelease = () => OUTAGE;
