@@ -127,7 +127,7 @@ export class RedisLockModule extends ConfigurableModuleClass {
 
   /**
    * Sets defaults for the decorated methods of the module that imports it. They go before the options of `forRoot`, and
-   * the options of a method go before them. Calls of `LockService` are not affected.
+   * the options of a method go before them. Calls of `LockService` and `@Leader` are not affected.
    *
    * @throws LockConfigurationError for options that are wrong
    * @example

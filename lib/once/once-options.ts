@@ -35,8 +35,8 @@ export const ONCE = {
    */
   keepDone,
   /**
-   * Whether Redis keeps the value of the work for later callers, as JSON of up to 4 KiB. If the value is larger or is
-   * not JSON, it is not kept, and a warning is logged. The work still counts as done.
+   * Whether later callers get the value of the work, as JSON returns it. If JSON refuses it (`BigInt`), or makes more
+   * than 4 KiB of it, it is not kept, and a warning is logged. The work still counts as done.
    *
    * @defaultValue `false`
    */

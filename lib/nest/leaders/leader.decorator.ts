@@ -55,7 +55,7 @@ type LeaderDecorator = <M extends (lead: Lead) => unknown>(
  * - If the lock is lost, and at the shutdown, `lead.signal` aborts. The next leader is elected when the method has
  *   ended.
  *
- * Elections begin when the application has started. The provider must have the default scope.
+ * Elections begin after the last `onApplicationBootstrap`, before the application listens. The provider must have the default scope.
  *
  * @param name The name that instances compete for. It is the key of the lock, and the same in all instances.
  * @example
