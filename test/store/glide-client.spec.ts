@@ -341,6 +341,29 @@ describe('a client of a Cluster, with GLIDE,', () => {
     cluster.disconnect();
   });
 
+  it('leaves room for one master while another does not answer, and keeps the order of both', async () => {
+    const client = new FakeGlide();
+    const { cluster } = await connectedCluster(client);
+    // The slot of "a" is in the second half, that of "b" in the first.
+    const reply = deferred<string>();
+    client.answer = ([, key]) => (key === 'b' ? reply.promise : 'OK');
+    client.asked.length = 0;
+    const count = (key: string): readonly number[] =>
+      client.asked.flatMap(([, asked, , number]) => (asked === key ? [Number(number)] : []));
+    const numbers = Array.from({ length: 100 }, (_, index) => index);
+    const ask = (key: string): Promise<unknown> =>
+      Promise.all(numbers.map((number) => cluster.command('set', key, 'value', number)));
+    const silent = ask('b');
+    const before = count('b').length;
+    await ask('a');
+    expect(count('a')).toEqual(numbers);
+    expect(count('b')).toHaveLength(before);
+    reply.resolve('OK');
+    await silent;
+    expect(count('b')).toEqual(numbers);
+    cluster.disconnect();
+  });
+
   it('says why it cannot be used', async () => {
     const client = new FakeGlide();
     client.answer = () => Promise.reject(refusal());

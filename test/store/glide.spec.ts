@@ -502,6 +502,31 @@ describe('locks over a Cluster client of valkey-glide', () => {
     expect(await Promise.all(counts)).toEqual(counts.map((_, index) => index + 1));
   });
 
+  it('are granted at one master while a hundred requests wait for another one', async () => {
+    const service = await open({ redis: await clusterClient(), nodeTimeout: '5s', wait: 0 });
+    const [frozen] = cluster.nodes;
+    const there: string[] = [];
+    const here: string[] = [];
+    for (let i = 0; there.length < 100 || here.length < 100; i += 1) {
+      const key = `of ${String(i)}`;
+      const isThere = (await cluster.masterOf(`lock:${key}`)) === frozen;
+      (isThere ? there : here).push(key);
+    }
+    for (const [key] of [there, here]) await service.run(key!, () => undefined);
+    let answered = 0;
+    frozen!.freeze();
+    const waiting = Promise.all(
+      there.map((key) => service.run(key, () => undefined).finally(() => (answered += 1))),
+    );
+    try {
+      await Promise.all(here.map((key) => service.run(key, () => undefined)));
+      expect(answered).toBe(0);
+    } finally {
+      frozen!.thaw();
+      await waiting;
+    }
+  });
+
   it('refuse "replicas", whose acknowledgement GLIDE could make false', async () => {
     const redis = await clusterClient();
     expect(() => new LockService({ redis, replicas: { ack: 1, timeout: '500ms' } })).toThrow(

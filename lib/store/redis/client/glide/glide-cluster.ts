@@ -1,3 +1,4 @@
+import calculateSlot from 'cluster-key-slot';
 import type { Runtime } from '../../../../time/runtime.js';
 import type { ScriptCall } from '../../scripts/script.js';
 import { commandKeys } from '../command-keys.js';
@@ -62,7 +63,13 @@ export class GlideCluster implements RedisClient {
   }
 
   command(...command: Command): Promise<unknown> {
-    return this.#connection.send(textOf(command), this.#routeOf(command));
+    const [key] = commandKeys(command);
+    // Without a key to any master: GLIDE would ask replicas, too.
+    const slot =
+      key === undefined ? Math.floor(this.#runtime.random() * SLOTS) : calculateSlot(key);
+    const route: Route =
+      key === undefined ? { type: 'primarySlotId', id: slot } : { type: 'primarySlotKey', key };
+    return this.#connection.send(textOf(command), route, this.#owners[slot]);
   }
 
   pipeline(commands: readonly Command[]): Promise<readonly CommandResult[]> {
@@ -99,14 +106,6 @@ export class GlideCluster implements RedisClient {
     this.#connection.disconnect();
   }
 
-  /** To the master of the first key. Without a key to any master: GLIDE would ask replicas, too. */
-  #routeOf(command: Command): Route {
-    const [key] = commandKeys(command);
-    return key === undefined
-      ? { type: 'primarySlotId', id: Math.floor(this.#runtime.random() * SLOTS) }
-      : { type: 'primarySlotKey', key };
-  }
-
   async #readSlots(send: GlideSession['send']): Promise<void> {
     const ranges = (await send(['cluster', 'slots'], 'randomNode')) as readonly Range[];
     const owners: (string | undefined)[] = [];
@@ -138,7 +137,8 @@ class GlideMaster implements Master {
     const at = this.address.lastIndexOf(':');
     const host = this.address.slice(0, at);
     const port = Number(this.address.slice(at + 1));
-    return this.#connection.send(textOf(command), { type: 'routeByAddress', host, port });
+    const route = { type: 'routeByAddress', host, port } as const;
+    return this.#connection.send(textOf(command), route, this.address);
   }
 
   /** GLIDE cannot end one connection: all of them are replaced. */

@@ -59,10 +59,10 @@ export class GlideConnection {
     void this.#open();
   }
 
-  send(args: string[], route?: Route): Promise<unknown> {
+  send(args: string[], route?: Route, master?: string): Promise<unknown> {
     const session = this.#session;
     if (session === undefined) return Promise.reject(new Error(CLOSED));
-    const reply = session.send(args, route);
+    const reply = session.send(args, route, master);
     if (this.#cancelLook === undefined) this.#lookLater(session);
     return reply;
   }

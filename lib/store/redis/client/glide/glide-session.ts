@@ -5,9 +5,13 @@ import type { OwnGlideClient, Route } from './glide-shape.js';
 /** GLIDE keeps the order of this many requests. With more than about 60 on their way, later ones overtake earlier ones. */
 const MOST_ON_THEIR_WAY = 32;
 
+/** The most of them to one master of a Cluster: one that is frozen leaves room for the others. */
+const MOST_TO_ONE_MASTER = 24;
+
 interface Request {
   readonly args: string[];
   readonly route: Route | undefined;
+  readonly master: string | undefined;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: Error) => void;
 }
@@ -25,6 +29,7 @@ export class GlideSession {
   readonly #events: SessionEvents;
   #held: Request[] = [];
   #onTheirWay = 0;
+  readonly #toMasters = new Map<string, number>();
   #replies = 0;
   #waits = 0;
   #isEnded = false;
@@ -48,11 +53,12 @@ export class GlideSession {
     return this.#replies;
   }
 
-  send(args: string[], route?: Route): Promise<unknown> {
+  /** @param master of a Cluster, to which the route leads, where that is known */
+  send(args: string[], route?: Route, master?: string): Promise<unknown> {
     if (this.#isEnded) return Promise.reject(new Error(CLOSED));
     return new Promise((resolve, reject) => {
-      const request = { args, route, resolve, reject };
-      if (this.#onTheirWay < MOST_ON_THEIR_WAY && this.#held.length === 0) this.#sendNow(request);
+      const request = { args, route, master, resolve, reject };
+      if (this.#hasRoom(request)) this.#sendNow(request);
       else this.#held.push(request);
     });
   }
@@ -67,22 +73,29 @@ export class GlideSession {
     for (const { reject } of held) reject(new Error(CLOSED));
   }
 
-  #sendNow({ args, route, resolve, reject }: Request): void {
+  /** What is held has none: it is sent as soon as it has. */
+  #hasRoom({ master }: Request): boolean {
+    const toMaster = master === undefined ? 0 : (this.#toMasters.get(master) ?? 0);
+    return this.#onTheirWay < MOST_ON_THEIR_WAY && toMaster < MOST_TO_ONE_MASTER;
+  }
+
+  #sendNow({ args, route, master, resolve, reject }: Request): void {
     const isWait = args[0] === 'wait';
-    const settled = (): void => {
-      this.#onTheirWay -= 1;
-      if (isWait) this.#waits -= 1;
+    const count = (more: 1 | -1): void => {
+      this.#onTheirWay += more;
+      if (isWait) this.#waits += more;
+      if (master !== undefined)
+        this.#toMasters.set(master, (this.#toMasters.get(master) ?? 0) + more);
     };
-    this.#onTheirWay += 1;
-    if (isWait) this.#waits += 1;
+    count(1);
     this.#client.customCommand(args, route && { route }).then(
       (reply) => {
-        settled();
+        count(-1);
         this.#arrived();
         resolve(plainReply(reply));
       },
       (error: unknown) => {
-        settled();
+        count(-1);
         const failure = requestError(error);
         if (failure.name === 'ReplyError') {
           this.#arrived();
@@ -104,7 +117,8 @@ export class GlideSession {
 
   #sendHeld(): void {
     while (!this.#isEnded && this.#onTheirWay < MOST_ON_THEIR_WAY) {
-      const next = this.#held.shift();
+      const at = this.#held.findIndex((request) => this.#hasRoom(request));
+      const [next] = at < 0 ? [] : this.#held.splice(at, 1);
       if (next === undefined) return;
       this.#sendNow(next);
     }
