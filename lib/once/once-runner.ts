@@ -11,7 +11,6 @@ import type { OnceEnding, OnceProgress } from '../observe/lock-events.js';
 import type { Unavailable } from '../store/lock-store.js';
 import type { AttemptEnd, BeginOutcome } from '../store/once-store.js';
 import { backOffMs, type BackOff } from '../time/back-off.js';
-import { elapsedMs } from '../time/clock.js';
 import { PendingTasks } from '../time/pending-tasks.js';
 import { NonRetryableError, type OnceAttempt, type RunOnceResult } from './attempt.js';
 import { AttemptRecord } from './attempt-record.js';
@@ -247,11 +246,11 @@ export class OnceRunner {
     this.#leave(record);
     const { scheduler, options } = this.#foundation;
     const { runtime } = scheduler;
-    const since = runtime.now();
+    const sinceMs = runtime.now().monotonicMs;
     const patienceMs = Math.max(lock.remainingMs, 2 * options.nodeTimeoutMs);
     const outcome = await this.#pending.add(
       this.#insist(
-        () => end !== 'failed' && elapsedMs(since, runtime.now()) < patienceMs,
+        () => end !== 'failed' && runtime.now().monotonicMs - sinceMs < patienceMs,
         () => record.end(end, text),
       ),
     );

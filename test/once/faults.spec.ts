@@ -3,6 +3,8 @@ import { Logger } from '@nestjs/common';
 import { LockService, LockStoreUnavailableError, type LockModuleOptions } from 'nestjs-holdfast';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
+import type { Instant } from '../../lib/time/clock.js';
+import { systemRuntime, type Runtime } from '../../lib/time/runtime.js';
 import { ChildScript } from '../support/child-script.js';
 import { detailed } from '../support/detail.js';
 import { deferred, eventually } from '../support/eventually.js';
@@ -35,8 +37,11 @@ afterAll(async () => {
   Logger.overrideLogger(['log', 'warn', 'error']);
 });
 
-async function newService(options: Partial<LockModuleOptions> = {}): Promise<LockService> {
-  const service = new LockService({ redis: server.url, ...options });
+async function newService(
+  options: Partial<LockModuleOptions> = {},
+  runtime = systemRuntime,
+): Promise<LockService> {
+  const service = new LockService({ redis: server.url, ...options }, { runtime });
   services.push(service);
   await service.open();
   return service;
@@ -150,9 +155,9 @@ describe('an answer that is lost', () => {
 
   afterEach(() => proxy.stop());
 
-  const behindProxy = async (): Promise<LockService> => {
+  const behindProxy = async (runtime?: Runtime): Promise<LockService> => {
     const redis = `redis://127.0.0.1:${proxy.port}`;
-    const locks = await newService({ redis, nodeTimeout: 500 });
+    const locks = await newService({ redis, nodeTimeout: 500 }, runtime);
     await locks.runOnce('before', () => undefined); // the scripts are loaded
     return locks;
   };
@@ -175,6 +180,24 @@ describe('an answer that is lost', () => {
     await marking;
     proxy.pause('to-client');
     await eventually(async () => (await state('work')).state === 'done');
+    proxy.cut();
+    proxy.resume();
+    expect(await working).toEqual({ outcome: 'completed', attempts: 1, value: 'value' });
+  });
+
+  it('to the mark that work is done is asked for again, also when the wall clock is set forward meanwhile', async () => {
+    let forwardMs = 0;
+    const now = (): Instant => {
+      const { monotonicMs, wallMs } = systemRuntime.now();
+      return { monotonicMs, wallMs: wallMs + forwardMs };
+    };
+    const locks = await behindProxy({ ...systemRuntime, now });
+    const marking = proxy.whenClientSends('done');
+    const working = locks.runOnce('work', () => 'value');
+    await marking;
+    proxy.pause('to-client');
+    await eventually(async () => (await state('work')).state === 'done');
+    forwardMs = 3_600_000;
     proxy.cut();
     proxy.resume();
     expect(await working).toEqual({ outcome: 'completed', attempts: 1, value: 'value' });
