@@ -53,6 +53,7 @@ class Shop {
 
   #hear(line: string): void {
     const [word = '', ...rest] = line.split(' ');
+    if (word === 'open') say(`open ${rest.join(' ')}`);
     if (word === 'lost') say(`process ${this.#number} was told: ${rest.join(' ')}`);
     if (word === 'counts') say(`process ${this.#number} counts the stock`);
     this.#waiting.get(word)?.(rest.join(' '));
@@ -65,7 +66,7 @@ async function run(fail: (error: Error) => void): Promise<never> {
   const redisUrl = await startRedis((line) => log.push(line));
   const env = { REDIS_URL: redisUrl };
   const first = new Shop(1, { ...env, BOARD_PORT: PORT }, fail);
-  say(`open ${await first.says('open')}`);
+  await first.says('open');
   for (const line of log) say(line);
   const others = Array.from(
     { length: PROCESSES - 1 },

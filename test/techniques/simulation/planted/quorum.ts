@@ -67,8 +67,7 @@ export const QUORUM: readonly PlantedBug[] = [
     profile: 'quorum',
     explanation:
       'A lease that only a bare majority has (no spare node) is not added to the other nodes.',
-    breaks:
-      'The holder adds the lock to each missing node after 50 ms, and again at least every 2 to 4 s for as long as it holds the lock',
+    breaks: 'The holder tries again at least every 2 to 4 s for as long as it holds the lock',
   },
   {
     name: 'quorum-line-not-woken',
