@@ -90,6 +90,13 @@ export const isOverdue = ({ seenMsAgo }: FoundInstance): boolean =>
 export const isUnresponsive = (found: FoundInstance): boolean =>
   found.isSilent === true || isOverdue(found);
 
+/** So long the answers to a question are waited for. */
+function longestMs(question: Question, instances: readonly FoundInstance[]): number {
+  if (question.about !== 'end') return ANSWER_MS;
+  const mayReconnect = instances.some((each) => !isOverdue(each));
+  return (mayReconnect ? END_MS : ANSWER_MS) + (question.replaceWaitMs ?? 0);
+}
+
 /**
  * Publishes this service in the store, replies to questions of operators, and receives their interventions. It never
  * delays a lock: the record is written every 5 s, and a failed write is tried again then.
@@ -106,7 +113,8 @@ export class Presence {
   #isStarted = false;
   /** A shutdown may come before the store has answered for the first time. */
   #isClosed = false;
-  #isReporting = false;
+  /** The report that is on its way. */
+  #reporting: Promise<void> | undefined;
   #hasReported = false;
   #stopListening: (() => void) | undefined;
   #announced: Promise<void> | undefined;
@@ -128,10 +136,9 @@ export class Presence {
 
   /** Resolves when others can send messages to this service, or a second attempt at that has failed. */
   async announced(): Promise<void> {
-    const first = this.#announced;
-    await first;
+    await this.#announced;
     if (!this.#isStarted || this.#hasReported) return;
-    if (this.#announced === first) this.#announced = this.#report();
+    this.#announced = this.#report();
     await this.#announced;
   }
 
@@ -150,7 +157,7 @@ export class Presence {
     if (!this.#isStarted) return;
     this.#isStarted = false;
     // What is on its way arrives before this.
-    if (this.#isReporting || this.#hasReported)
+    if (this.#reporting !== undefined || this.#hasReported)
       await this.#deps.store.retract(this.id).catch(() => undefined);
   }
 
@@ -196,9 +203,6 @@ export class Presence {
       if (isEnd) await send();
       return answers;
     }
-    const mayReconnect = isEnd && others.some((each) => !isOverdue(each));
-    const longestMs =
-      (mayReconnect ? END_MS : ANSWER_MS) + (isEnd ? (question.replaceWaitMs ?? 0) : 0);
     let next: Task | undefined;
     const sendAgain = (): void => {
       next = scheduler.schedule(ANSWER_MS, () => {
@@ -208,7 +212,7 @@ export class Presence {
       });
     };
     const waited = new Promise<void>((resolve) => {
-      const timeout = scheduler.schedule(longestMs, resolve);
+      const timeout = scheduler.schedule(longestMs(question, others), resolve);
       this.#asked.set(id, (from, answer) => {
         if (!others.some((each) => each.id === from)) return;
         answers.set(from, answer);
@@ -255,13 +259,22 @@ export class Presence {
     return { isSelf: id === this.id, ...known(facts), remainingMs };
   }
 
-  /**
-   * Writes the record, and plans the next time. Listens only where the store has answered: one that is not there yet is
-   * nothing to warn of twice.
-   */
-  async #report(): Promise<void> {
-    const { store, scheduler } = this.#deps;
-    this.#isReporting = true;
+  /** Writes the record, and plans the next time. Only one report is on its way at a time. */
+  #report(): Promise<void> {
+    this.#reporting ??= this.#tryReport().finally(() => {
+      this.#reporting = undefined;
+      if (!this.#isStarted) return;
+      const again = (): void => void this.#report();
+      // A program that does nothing else any more may end.
+      this.#cancelNext?.();
+      this.#cancelNext = this.#deps.scheduler.runtime.setTimer(again, REPORT_MS, 'background');
+    });
+    return this.#reporting;
+  }
+
+  /** Listens only where the store has answered: one that is not there yet is nothing to warn of twice. */
+  async #tryReport(): Promise<void> {
+    const { store } = this.#deps;
     this.#countHour();
     try {
       const known = store.address();
@@ -274,12 +287,6 @@ export class Presence {
     } catch (error) {
       this.#warn(error);
     }
-    this.#isReporting = false;
-    if (!this.#isStarted) return;
-    const again = (): void => void this.#report();
-    // A program that does nothing else any more may end.
-    this.#cancelNext?.();
-    this.#cancelNext = scheduler.runtime.setTimer(again, REPORT_MS, 'background');
   }
 
   /** The callers, without candidates for a leadership: those wait for as long as the leader lives. */

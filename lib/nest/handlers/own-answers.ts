@@ -59,7 +59,12 @@ export function answerOurselves(discovery: DiscoveryService, config: Application
  * Puts one before or behind those that `@UseFilters` or `@UseInterceptors` named, once: the first interceptor sees errors last, and the
  * first filter is asked last.
  */
-export function enhance(target: object, kind: string, enhancer: object, at = 'first'): void {
+export function enhance(
+  target: object,
+  kind: string,
+  enhancer: object,
+  at: 'first' | 'last' = 'first',
+): void {
   const present = (Reflect.getMetadata(kind, target) ?? []) as readonly object[];
   const others = present.filter((each) => each !== enhancer);
   const all = at === 'first' ? [enhancer, ...others] : [...others, enhancer];

@@ -44,7 +44,8 @@ export async function extendAt(
   onVote: (index: number, vote: RenewalVote) => void = () => undefined,
 ): Promise<readonly RenewalVote[]> {
   const serverUs = putsBack(server) ? server.clock.atLeastUs() : undefined;
-  const asked = leases.map((renewal, index): AskedLease => {
+  const votes: RenewalVote[] = leases.map(() => EXTENDED);
+  const entries = leases.flatMap((renewal, index): readonly Entry[] => {
     const { keys, token, ttlMs, fencingToken, validForMs, expectedFences } = renewal;
     const lease: AskedLease = { index, entries: [], awaited: keys.length };
     const sureUntilUs = serverUs === undefined ? 0 : Math.floor(serverUs + validForMs * 1_000);
@@ -54,19 +55,21 @@ export async function extendAt(
       const request = { key, token, ttlMs, fencingToken, sureUntilUs, expectedFence };
       lease.entries.push({ ...request, lease, answer });
     });
-    return lease;
+    return lease.entries;
   });
   const onAnswer = ({ lease }: Entry): void => {
     lease.awaited -= 1;
-    if (lease.awaited === 0) onVote(lease.index, renewalVote(lease.entries, server));
+    if (lease.awaited > 0) return;
+    const vote = renewalVote(lease.entries, server);
+    votes[lease.index] = vote;
+    onVote(lease.index, vote);
   };
-  const entries = asked.flatMap((lease) => lease.entries);
   const extending: Promise<void>[] = [];
   for (const together of server.bySlot(entries, ({ key }) => key))
     for (let at = 0; at < together.length; at += KEYS_PER_SCRIPT)
       extending.push(extendBatch(server, together.slice(at, at + KEYS_PER_SCRIPT), onAnswer));
   await Promise.all(extending);
-  return asked.map((lease) => renewalVote(lease.entries, server));
+  return votes;
 }
 
 async function extendBatch(
