@@ -1,9 +1,13 @@
 /** Whether callers heard in time what had become of their request. */
 import { nameOf } from './grants.js';
 import type { ClientEvent, HistoryEvent } from './history.js';
+import { NODE_TIMEOUT_MS } from './plan.js';
 
-/** How much later than its wait a caller may hear: one request to servers that are silent, on a machine that is busy. */
-export const SLACK_MS = 3_000;
+/**
+ * How much later than its wait a caller may hear, on a machine that is busy: four tries over several masters, with up to 18 requests, one
+ * after the other, to nodes that are silent.
+ */
+export const SLACK_MS = 18 * NODE_TIMEOUT_MS + 1_300;
 
 /** What happened to the client processes of a run. */
 export interface Fates {
