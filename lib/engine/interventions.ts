@@ -117,7 +117,7 @@ export class Interventions {
     waitMs: number,
     hasLeft: AbortSignal,
   ): Promise<boolean> {
-    const told = await this.#tell(targets, intervention, waitMs);
+    const told = await this.#tell(targets, intervention, { replaceWaitMs: waitMs, hasLeft });
     // The newer call has failed, and no holder may lose its lock for that.
     if (hasLeft.aborted) return false;
     for (const [index, target] of targets.entries())
@@ -159,18 +159,19 @@ export class Interventions {
   async #tell(
     targets: readonly Target[],
     intervention: Intervention,
-    replaceWaitMs?: number,
+    replacing?: { readonly replaceWaitMs: number; readonly hasLeft: AbortSignal },
   ): Promise<readonly (LeaseEnding | undefined)[]> {
     if (targets.length === 0) return [];
+    const { replaceWaitMs, hasLeft } = replacing ?? {};
     const makers = new Set(targets.map(({ holder }) => makerIn(holder.token)));
-    const instances = await this.#instances(replaceWaitMs !== undefined);
+    const instances = await this.#instances(replacing !== undefined);
     const theirs = instances.filter(({ id }) => makers.has(id));
     const told = [...inParts(targets)].map(async (some) => {
       const leases = some.map(({ key, holder, fencingToken }) => ({
         ...{ key, digest: digestOf(holder.token), fencingToken },
       }));
       const question = { about: 'end', leases, intervention, replaceWaitMs } as const;
-      const answers = await this.#presence.ask(theirs, question);
+      const answers = await this.#presence.ask(theirs, question, hasLeft);
       return some.map(({ holder }, index) => {
         const known = [...answers.values()].flatMap(({ endings }) => endings?.[index] ?? []);
         const own = answers.get(makerIn(holder.token) ?? '')?.endings?.[index];

@@ -7,6 +7,7 @@ import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Log } from '../observe/log.js';
 import type { Caller } from '../queue/caller.js';
 import type { LockQueue } from '../queue/lock-queue.js';
+import { anyOf, pause } from '../queue/on-abort.js';
 import type { LeaderInfo } from '../leader/lead.js';
 import type { AdminStore, FoundHolder, FoundInstance, RecordedHold } from '../store/admin-store.js';
 import { leaseIdOf, makerIn } from '../store/owner-token.js';
@@ -175,17 +176,23 @@ export class Presence {
    * Asks instances and, about keys and leases, this service itself. Waits at most 250 ms for their replies, 1.5 s for the
    * end of a lease, and longer for the end of work that is replaced. The result is by instance id; those that did not reply
    * are missing.
+   *
+   * @param hasLeft aborts when the replies are not wanted any more: nothing is sent after it
    */
   async ask(
     instances: readonly FoundInstance[],
     question: Question,
+    hasLeft: AbortSignal = new AbortController().signal,
   ): Promise<ReadonlyMap<string, Answer>> {
     const { store, scheduler } = this.#deps;
+    const isLeft = (): boolean => hasLeft.aborted;
+    if (isLeft()) return new Map();
     // This service may keep no record of itself.
     const answers = new Map([[this.id, await this.#answer(question)]]);
     const others = instances.filter((each) => each.id !== this.id && each.address !== undefined);
     if (others.length === 0) return answers;
     await this.#listen();
+    if (isLeft()) return answers;
     const id = scheduler.runtime.uuid();
     const isEnd = question.about === 'end';
     const send = (): Promise<unknown> => {
@@ -203,28 +210,25 @@ export class Presence {
       if (isEnd) await send();
       return answers;
     }
+    const replied = new AbortController();
+    const over = anyOf([replied.signal, hasLeft]);
     let next: Task | undefined;
     const sendAgain = (): void => {
       next = scheduler.schedule(ANSWER_MS, () => {
-        if (this.#isClosed) return;
+        if (this.#isClosed || over.signal.aborted) return;
         void send();
         sendAgain();
       });
     };
-    const waited = new Promise<void>((resolve) => {
-      const timeout = scheduler.schedule(longestMs(question, others), resolve);
-      this.#asked.set(id, (from, answer) => {
-        if (!others.some((each) => each.id === from)) return;
-        answers.set(from, answer);
-        if (!others.every((each) => answers.has(each.id))) return;
-        timeout.cancel();
-        resolve();
-      });
+    this.#asked.set(id, (from, answer) => {
+      if (!others.some((each) => each.id === from)) return;
+      answers.set(from, answer);
+      if (others.every((each) => answers.has(each.id))) replied.abort();
     });
     const sent = send();
     if (isEnd) sendAgain();
-    await sent;
-    await waited;
+    await Promise.all([sent, pause(scheduler, longestMs(question, others), over.signal)]);
+    over.unlink();
     next?.cancel();
     this.#asked.delete(id);
     return answers;

@@ -23,6 +23,9 @@ const FAILURE: NodeFailure = {
 };
 const UNAVAILABLE: Unavailable = { status: 'unavailable', nodes: [FAILURE], transient: false };
 
+/** `setTimeout` does not wait at all for longer ones. The other owner holds its locks for longer than any clock of a test. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 /** The token of the other owner. */
 export const STRANGER = 'stranger';
 
@@ -70,8 +73,10 @@ export class TestLockStore extends MemoryLockStore {
     };
   }
 
-  override acquire(request: AcquireRequest): Promise<AcquireOutcome> {
-    return this.#unlessDown(request, () => super.acquire(request));
+  override async acquire(request: AcquireRequest): Promise<AcquireOutcome> {
+    const outcome = await this.#unlessDown(request, () => super.acquire(request));
+    if (outcome.status !== 'held') return outcome;
+    return { ...outcome, remainingMs: Math.min(outcome.remainingMs, LONGEST_TIMER_MS) };
   }
 
   override async extend(leases: readonly LeaseRequest[]): Promise<readonly ExtendOutcome[]> {

@@ -57,4 +57,28 @@ describe.each([1, 3])('instances whose clocks differ, over %d masters', (count) 
     const entries = await new LockAdmin(behind).audit();
     expect(entries.map(({ reason }) => reason)).toEqual(['third', 'second', 'first']);
   });
+
+  it('have them in that order, although a server numbers its notes ahead and has not got the last', async () => {
+    const locks = await machine('a');
+    const admin = new LockAdmin(locks);
+    const [server] = servers;
+    const intervene = async (reason: string): Promise<void> => {
+      await locks.acquire('key');
+      await admin.release(await admin.describe('key'), { reason });
+    };
+    await intervene('first');
+    const [log] = (await server?.command('KEYS', '*audit*')) as [string];
+    const id = `${String(Date.now() + HOUR_MS)}-0`;
+    await server?.command('XADD', log, id, 'entry', 'not a note');
+    await intervene('second');
+    await intervene('third');
+    if (count > 1) {
+      const [[last]] = (await server?.command('XREVRANGE', log, '+', '-', 'COUNT', '1')) as [
+        [string],
+      ];
+      await server?.command('XDEL', log, last);
+    }
+    const entries = await admin.audit();
+    expect(entries.flatMap(({ reason }) => reason ?? [])).toEqual(['third', 'second', 'first']);
+  });
 });

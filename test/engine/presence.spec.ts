@@ -3,6 +3,7 @@ import { LockEngine } from '../../lib/engine/lock-engine.js';
 import { LockStoreUnavailableError } from '../../lib/errors.js';
 import { storeOption } from '../../lib/options/location.js';
 import type { InstanceRecord } from '../../lib/store/admin-store.js';
+import { deferred } from '../support/eventually.js';
 import { ScriptedStore } from '../support/scripted-store.js';
 import { settled, VirtualRuntime } from '../support/virtual-runtime.js';
 
@@ -117,6 +118,45 @@ describe('a question to another instance', () => {
   }
 
   const ANSWERS = [expect.objectContaining({ isSelf: false, ...MACHINE }), true];
+
+  it.each<[string, (service: ReturnType<typeof asking>, leave: () => void) => unknown]>([
+    ['fails', (_service, leave) => leave()],
+    ['shuts down', ({ locks }) => void locks.shutdown(10_000)],
+  ])('ends no lease any more when the call that replaces it %s', async (_, end) => {
+    const service = asking();
+    const { locks, runtime, asked } = service;
+    await locks.open();
+    await locks.acquire('other');
+    const leaving = new AbortController();
+    const options = { onLocked: 'replace', replaceWait: '10m', signal: leaving.signal } as const;
+    const newer = locks.run('key', options, () => 'ran').catch(() => 'failed');
+    await runtime.advance(100);
+    expect(asked).toEqual(['there: end']);
+    await end(service, () => leaving.abort(new Error('the client has gone')));
+    expect(await newer).toBe('failed');
+    await runtime.advance(5_000);
+    expect(asked).toHaveLength(1);
+  });
+
+  it('is not sent for a call that failed while instances were listed', async () => {
+    const { locks, store, asked } = asking();
+    await locks.open();
+    const listed = deferred();
+    const { instances } = store.admin;
+    store.admin.instances = async () => {
+      await listed.promise;
+      return instances();
+    };
+    const leaving = new AbortController();
+    const options = { onLocked: 'replace', signal: leaving.signal } as const;
+    const newer = locks.run('key', options, () => 'ran').catch(() => 'failed');
+    await settled();
+    leaving.abort(new Error('the client has gone'));
+    expect(await newer).toBe('failed');
+    listed.resolve();
+    await settled();
+    expect(asked).toEqual([]);
+  });
 
   it('waits 250 ms for its reply', async () => {
     const { runtime, asked, outcomes, ask } = asking();

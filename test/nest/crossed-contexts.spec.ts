@@ -11,8 +11,9 @@ import {
   type ExecutionContext,
   type NestInterceptor,
 } from '@nestjs/common';
+import { APP_INTERCEPTOR } from '@nestjs/core';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { LockService, WithLock } from 'nestjs-holdfast';
+import { LockInterceptor, LockService, WithLock } from 'nestjs-holdfast';
 import { catchError, EMPTY, from, lastValueFrom, mergeMap, Observable, Subject, tap } from 'rxjs';
 import { deferred } from '../support/eventually.js';
 import { Gate } from './gate.js';
@@ -87,6 +88,116 @@ class Later implements NestInterceptor {
       };
       queued.resolve();
     });
+  }
+}
+
+/** Takes a lock around the handler. */
+@Injectable()
+class TenantLock implements NestInterceptor {
+  constructor(@Inject(LockService) private readonly locks: LockService) {}
+
+  intercept(_context: ExecutionContext, next: CallHandler) {
+    return from(this.locks.run('tenant', () => lastValueFrom(next.handle())));
+  }
+}
+
+@Controller('tenant')
+class TenantPayments {
+  constructor(@Inject(LockService) private readonly locks: LockService) {}
+
+  /** Asks for the lock of the interceptor, which it has. */
+  async #work(): Promise<unknown> {
+    await gate.pass();
+    return this.locks.run('tenant', () => this.locks.current()?.keys);
+  }
+
+  @Get('callbacks/named/:id')
+  @UseInterceptors(Callbacks, TenantLock)
+  @WithLock('pay:<_id>')
+  callbacksNamed(@Param('id') _id: string) {
+    return this.#work();
+  }
+
+  @Get('callbacks/raw/:id')
+  @UseInterceptors(Callbacks, TenantLock)
+  @WithLock('pay:<request.params.id>')
+  callbacksRaw() {
+    return this.#work();
+  }
+}
+
+@Controller('plain')
+class PlainPayments {
+  constructor(@Inject(LockService) private readonly locks: LockService) {}
+
+  async #work(): Promise<unknown> {
+    const keys = this.locks.current()?.keys;
+    await gate.pass();
+    return keys;
+  }
+
+  @Get('named/:id')
+  @WithLock('pay:<_id>')
+  named(@Param('id') _id: string) {
+    return this.#work();
+  }
+
+  @Get('raw/:id')
+  @WithLock('pay:<request.params.id>')
+  raw() {
+    return this.#work();
+  }
+}
+
+const over: ReturnType<typeof deferred<void>>[] = [];
+
+/** One call at a time, until the work of a call says that the next one may come. */
+@Injectable()
+class Turns implements NestInterceptor {
+  static readonly waiting: (() => void)[] = [];
+  static isBusy = false;
+
+  static leave(): void {
+    Turns.isBusy = false;
+    Turns.waiting.shift()?.();
+  }
+
+  intercept(_context: ExecutionContext, next: CallHandler) {
+    return new Observable((subscriber) => {
+      const begin = (): void => {
+        Turns.isBusy = true;
+        subscriber.add(next.handle().subscribe(subscriber));
+      };
+      if (Turns.isBusy) {
+        Turns.waiting.push(begin);
+        queued.resolve();
+      } else begin();
+    });
+  }
+}
+
+@UseInterceptors(Turns)
+@Controller('turns')
+class TurnPayments {
+  async #work(): Promise<string> {
+    const end = deferred();
+    over.push(end);
+    await gate.pass();
+    Turns.leave();
+    await end.promise;
+    return 'paid';
+  }
+
+  @Get('named/:id')
+  @WithLock('pay:<_id>')
+  named(@Param('id') _id: string) {
+    return this.#work();
+  }
+
+  @Get('raw/:id')
+  @WithLock('pay:<request.params.id>')
+  raw() {
+    return this.#work();
   }
 }
 
@@ -181,6 +292,59 @@ describe.each(ADAPTERS)('a handler behind an interceptor, on %s', (adapter) => {
       expect((await second).body).toEqual(['bob:2']);
       expect(taken).toEqual(['alice:1', 'bob:2']);
       expect((await locks.inspect('bob:2')).held).toBe(false);
+    },
+  );
+
+  it.each(['callbacks/named', 'callbacks/raw'])(
+    'is in the lock of an interceptor between (%s)',
+    async (route) => {
+      const { get } = await startHttpApp({ controllers: [TenantPayments] }, { adapter });
+      const first = get(`/tenant/${route}/1`);
+      await gate.reached;
+      const second = get(`/tenant/${route}/2`);
+      await queued.promise;
+      gate.open();
+      expect((await first).body).toEqual(['tenant']);
+      expect((await second).body).toEqual(['tenant']);
+    },
+  );
+
+  it.each(['named', 'raw'])(
+    'has no lock of another request, whose work lets it in (%s)',
+    async (route) => {
+      const { get } = await startHttpApp({ controllers: [TurnPayments] }, { adapter });
+      const first = get(`/turns/${route}/1`);
+      await gate.reached;
+      const second = get(`/turns/${route}/1`);
+      await queued.promise;
+      gate.open();
+      expect((await second).status).toBe(409);
+      for (const end of over.splice(0)) end.resolve();
+      expect((await first).body).toBe('paid');
+      Turns.leave();
+    },
+  );
+
+  it.each(['named', 'raw'])(
+    'runs under its own lock behind a queue of an application that applies LockInterceptor (%s)',
+    async (route) => {
+      const { get } = await startHttpApp(
+        {
+          controllers: [PlainPayments],
+          providers: [
+            { provide: APP_INTERCEPTOR, useClass: LockInterceptor },
+            { provide: APP_INTERCEPTOR, useClass: Callbacks },
+          ],
+        },
+        { adapter },
+      );
+      const first = get(`/plain/${route}/1`);
+      await gate.reached;
+      const second = get(`/plain/${route}/2`);
+      await queued.promise;
+      gate.open();
+      expect((await first).body).toEqual(['pay:1']);
+      expect((await second).body).toEqual(['pay:2']);
     },
   );
 

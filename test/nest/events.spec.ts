@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { OnQueueEvent, OnWorkerEvent } from '@nestjs/bullmq';
 import {
   Catch,
@@ -18,8 +19,10 @@ import {
   EventPattern,
   GrpcStreamCall,
   Payload,
+  Server,
   Transport,
   type ClientProxy,
+  type CustomTransportStrategy,
 } from '@nestjs/microservices';
 import { Test } from '@nestjs/testing';
 import { WebSocketGateway } from '@nestjs/websockets';
@@ -32,8 +35,8 @@ import {
   WithLock,
 } from 'nestjs-holdfast';
 import { LockTestingModule, TestLocks } from 'nestjs-holdfast/testing';
-import { lastValueFrom } from 'rxjs';
-import { deferred } from '../support/eventually.js';
+import { from, lastValueFrom, of, tap, type Observable } from 'rxjs';
+import { deferred, eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
 import { KafkaWithoutBroker } from '../support/without-broker.js';
 
@@ -129,6 +132,68 @@ describe('the log of an event', () => {
     expect(await lineOf({ order: 'paid' })).toContain('did not handle an event {"order":"paid"}');
     await lock.release();
     expect(lines).toHaveLength(2);
+  });
+});
+
+describe('an event that is skipped by one of its handlers', () => {
+  const done: string[] = [];
+  let begun: ReturnType<typeof deferred<void>>;
+
+  @Controller()
+  class Skipping {
+    @EventPattern('paid')
+    @WithLock('order:<_data.id>', { returns: 'observable', onLocked: 'skip' })
+    pay(_data: unknown): Observable<string> {
+      done.push('locked');
+      return of('paid');
+    }
+  }
+
+  @Controller()
+  class Other {
+    @EventPattern('paid')
+    note(_data: unknown): Observable<void> {
+      return from(begun.promise).pipe(tap(() => done.push('other')));
+    }
+  }
+
+  class WithoutBroker extends Server implements CustomTransportStrategy {
+    listen(listening: () => void): void {
+      listening();
+    }
+    close(): void {}
+    on(): void {}
+    unwrap<T>(): T {
+      return undefined as T;
+    }
+  }
+
+  it.each([
+    ['a microservice, skipped first', new WithoutBroker(), [Skipping, Other]],
+    ['a microservice, skipped last', new WithoutBroker(), [Other, Skipping]],
+    ['Kafka', new KafkaWithoutBroker({}), [Skipping, Other]],
+  ])('is handled by the others (%s)', async (_, strategy, controllers) => {
+    done.length = 0;
+    begun = deferred();
+    const module = await Test.createTestingModule({ imports: [LOCKS], controllers }).compile();
+    const app = module.createNestMicroservice({ strategy });
+    await app.listen();
+    const lock = await app.get(LockService).acquire('order:7');
+    const packet = { pattern: 'paid', data: { id: 7 } };
+    const { handleEvent } = strategy as unknown as Record<
+      'handleEvent',
+      (...args: unknown[]) => Promise<void>
+    >;
+    const refused = new Promise((resolve) => app.get(LockService).on('refused', resolve));
+    const handled = handleEvent.call(strategy, 'paid', packet, {});
+    await refused;
+    await sleep(0);
+    begun.resolve();
+    await handled;
+    await eventually(() => done.length > 0);
+    await lock.release();
+    await app.close();
+    expect(done).toEqual(['other']);
   });
 });
 

@@ -364,6 +364,26 @@ describe('a client of a Cluster, with GLIDE,', () => {
     cluster.disconnect();
   });
 
+  it('keeps the order of the requests for a key while its slot moves to another master', async () => {
+    const client = new FakeGlide();
+    const { cluster } = await connectedCluster(client);
+    const reply = deferred<string>();
+    client.answer = ([name]) => (name === 'get' ? reply.promise : client.slots);
+    const asked = Array.from({ length: 24 }, () => cluster.command('get', 'a'));
+    asked.push(cluster.command('set', 'a', 'token'));
+    client.slots = [[0, 16_383, ['c', 7_002]]];
+    cluster.refreshSlots();
+    await settled();
+    asked.push(cluster.command('del', 'a'));
+    reply.resolve('OK');
+    await Promise.all(asked);
+    expect(client.asked.slice(-2)).toEqual([
+      ['set', 'a', 'token'],
+      ['del', 'a'],
+    ]);
+    cluster.disconnect();
+  });
+
   it('says why it cannot be used', async () => {
     const client = new FakeGlide();
     client.answer = () => Promise.reject(refusal());

@@ -138,6 +138,15 @@ describe('hold and free', () => {
     await expect(testLocks.hold('')).rejects.toThrow();
   });
 
+  it('hold keys for no longer than code that tries again then can wait', async () => {
+    await testLocks.hold('order:42');
+    const { retryAfterMs } = (await locks.tryRun('order:42', () => 'ran')) as {
+      retryAfterMs: number;
+    };
+    expect(retryAfterMs).toBeGreaterThan(24 * 60 * 60 * 1_000);
+    expect(retryAfterMs).toBeLessThan(2 ** 31);
+  });
+
   it('hold no key if one of them is held already', async () => {
     await testLocks.hold('order:44');
     const lock = await locks.acquire('order:43');

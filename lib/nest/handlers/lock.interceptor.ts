@@ -16,7 +16,7 @@ import { asObservable } from '../methods/return-kind.js';
 import { getLockServiceToken } from '../tokens.js';
 import { transportOf } from '../transports/transport-of.js';
 import { convertLockErrors } from './lock-error.interceptor.js';
-import { enhance, INTERCEPTORS } from './own-answers.js';
+import { enhancersOf, INTERCEPTORS } from './own-answers.js';
 
 /**
  * Takes the lock of handlers that have `@WithLock`, which puts it first among their interceptors.
@@ -35,8 +35,8 @@ export class LockInterceptor implements NestInterceptor {
     const locked = lockedMethodOf(context.getHandler());
     if (locked === undefined) return next.handle();
     // Applied twice, once by the application: the outer interceptor has opened the frame.
-    const frame = HandlerFrame.of(locked);
-    if (frame?.isOpen === true && frame.call.context === context) return next.handle();
+    const frame = HandlerFrame.latestOf(context);
+    if (frame?.isOpen === true) return frame.restore(() => next.handle());
     const token = getLockServiceToken(locked.slot.serviceName);
     const service = this.moduleRef.get<LockService>(token, { strict: false });
     const feature = genuineFeature(this.feature);
@@ -44,17 +44,27 @@ export class LockInterceptor implements NestInterceptor {
   }
 }
 
-/** The last interceptor of a handler: those before it may queue their calls. */
+/** Behind an interceptor that may have queued the call. */
 const restoring: NestInterceptor = {
-  intercept: (context, next) => HandlerFrame.restore(context, () => next.handle()),
+  intercept(context, next) {
+    const frame = HandlerFrame.latestOf(context);
+    return frame === undefined ? next.handle() : frame.restore(() => next.handle());
+  },
 };
 
-/** Puts one more interceptor behind those of locked methods. Call it before Nest makes handlers of them. */
+/**
+ * Puts one more interceptor behind each of those of locked methods: the next one may lock something, too, inside the lock of the method.
+ * Call it before Nest makes handlers of them.
+ */
 export function restoreFrames(discovery: DiscoveryService): void {
   const all = [...discovery.getProviders(), ...discovery.getControllers()];
   for (const { metatype } of all)
     for (const { method } of methodsOf((metatype?.prototype ?? null) as object | null))
-      if (lockedMethodOf(method) !== undefined) enhance(method, INTERCEPTORS, restoring, 'last');
+      if (lockedMethodOf(method) !== undefined) {
+        const others = enhancersOf(method, INTERCEPTORS, restoring);
+        const all = others.flatMap((each) => [each, restoring]);
+        Reflect.defineMetadata(INTERCEPTORS, all, method);
+      }
 }
 
 /**

@@ -56,19 +56,17 @@ export function answerOurselves(discovery: DiscoveryService, config: Application
 }
 
 /**
- * Puts one before or behind those that `@UseFilters` or `@UseInterceptors` named, once: the first interceptor sees errors last, and the
- * first filter is asked last.
+ * Puts one before those that `@UseFilters` or `@UseInterceptors` named: the first interceptor sees errors last, and the first filter is
+ * asked last.
  */
-export function enhance(
-  target: object,
-  kind: string,
-  enhancer: object,
-  at: 'first' | 'last' = 'first',
-): void {
+export function enhance(target: object, kind: string, enhancer: object): void {
+  Reflect.defineMetadata(kind, [enhancer, ...enhancersOf(target, kind, enhancer)], target);
+}
+
+/** The filters or interceptors that a decorator named, without this one. */
+export function enhancersOf(target: object, kind: string, without: object): readonly object[] {
   const present = (Reflect.getMetadata(kind, target) ?? []) as readonly object[];
-  const others = present.filter((each) => each !== enhancer);
-  const all = at === 'first' ? [enhancer, ...others] : [...others, enhancer];
-  Reflect.defineMetadata(kind, all, target);
+  return present.filter((each) => each !== without);
 }
 
 /** The objects that `@UseFilters` was given on a class or its methods. */

@@ -20,7 +20,14 @@ export interface HandlerCall {
   readonly feature: LockFeature | undefined;
 }
 
-const current = new AsyncLocalStorage<HandlerFrame | undefined>();
+/** In which call of a handler the calling code is. */
+interface Place {
+  readonly frame: HandlerFrame;
+  /** The method's own code, and what it calls. */
+  readonly isInside: boolean;
+}
+
+const current = new AsyncLocalStorage<Place>();
 
 /** The latest frame of each request. */
 const latest = new WeakMap<ExecutionContext, HandlerFrame>();
@@ -60,32 +67,36 @@ export class HandlerFrame {
     const request = this.transport.requestValues(context);
     this.common = { className: context.getClass().name, feature, request };
     const other = current.getStore();
-    this.#around = other === undefined ? Section.current() : other.#around;
+    this.#around = other === undefined ? Section.current() : other.frame.#around;
     latest.set(context, this);
   }
 
   /** The frame of a call of that method, if it is a handler's. */
   static of(locked: LockedMethod): HandlerFrame | undefined {
-    const frame = current.getStore();
-    return frame?.call.locked === locked ? frame : undefined;
+    const { frame, isInside = false } = current.getStore() ?? {};
+    return frame?.call.locked === locked && !isInside ? frame : undefined;
   }
 
-  /** Calls `work` in the frame of its request. On the way here, the async context may be lost, or become that of another request. */
-  static restore<T>(context: ExecutionContext, work: () => T): T {
-    const frame = latest.get(context);
-    if (frame === undefined || current.getStore()?.call.context === context) return work();
-    return frame.inside(work);
+  /** The frame of a request, wherever the calling code is. */
+  static latestOf(context: ExecutionContext): HandlerFrame | undefined {
+    return latest.get(context);
   }
 
-  /** Calls `work` where no frame is seen. */
+  /** Calls `work`, of a method, where its frame is not seen. */
   static outside<T>(work: () => T): T {
-    return current.run(undefined, work);
+    const place = current.getStore();
+    return place === undefined ? work() : current.run({ ...place, isInside: true }, work);
+  }
+
+  /** Calls `work` in this frame. On the way here, the async context may be lost, or become that of another request. */
+  restore<T>(work: () => T): T {
+    return current.getStore()?.frame === this ? work() : this.inside(work);
   }
 
   /** Calls `work` with this frame, and the section that it holds, as its async context. */
   inside<T>(work: () => T): T {
     const section = this.#section ?? this.#around;
-    return current.run(this, () =>
+    return current.run({ frame: this, isInside: false }, () =>
       section === undefined ? Section.outside(work) : section.inside(work),
     );
   }
@@ -210,7 +221,10 @@ export class HandlerFrame {
     const { locked, service, feature } = this.call;
     // The first call has the arguments of the lock. A call that is tried again may have others.
     const isFirst = this.#scope === undefined;
-    const { section: parent, lock } = await this.acquire(invocation);
+    // An interceptor between may have opened one, inside that of the frame.
+    const here = Section.current();
+    const { section, lock } = await this.acquire(invocation);
+    const parent = here?.enclosing().includes(section) === true ? here : section;
     this.#abandoned.signal.throwIfAborted();
     const keys = isFirst || !locked.needsArguments ? lock.keys : locked.keysOf(service, invocation);
     const { nested } = locked.lockingIn(feature);

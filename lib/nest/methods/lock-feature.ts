@@ -37,8 +37,17 @@ export const genuineFeature = (injected: unknown): LockFeature | undefined =>
 
 /** The features of objects of decorated classes. */
 class FeatureSlot extends Injected<LockFeature | undefined> {
+  /** Kept apart: the object may have one that Nest has injected, and be provided again by another application. */
+  readonly #provided = new WeakMap<object, LockFeature>();
+
   override get(instance: unknown): LockFeature | undefined {
-    return genuineFeature(super.get(instance));
+    return this.#provided.get(instance as object) ?? genuineFeature(super.get(instance));
+  }
+
+  /** The feature of the module that provides an object. */
+  override set(instance: object, feature: LockFeature | undefined): void {
+    if (feature === undefined) this.#provided.delete(instance);
+    else this.#provided.set(instance, feature);
   }
 }
 

@@ -36,5 +36,6 @@ export const rpcTransport: Transport = {
   // A microservice sends what its filter's stream fails with.
   respond: (error) => throwError(() => error.reply),
 
-  sendsEach: () => true,
+  // Nest joins what the handlers of an event return, and waits for a value of each.
+  sendsEach: (context) => Reflect.getMetadata(HANDLER_TYPE, context.getHandler()) !== EVENT,
 };

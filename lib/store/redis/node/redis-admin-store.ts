@@ -217,9 +217,11 @@ export class RedisAdminStore implements AdminStore {
         })),
       );
     });
-    // Each server has its own clock, and keeps the order. Those of the operators may differ.
-    const notes = answers.flat().sort((a, b) => b.atMs - a.atMs);
-    return [...new Set(notes.map(({ text }) => text))];
+    // A server that once had a clock ahead numbers its notes ahead for as long, so the earliest of several ids counts.
+    const earliest = new Map<string, number>();
+    for (const { atMs, text } of answers.flat())
+      earliest.set(text, Math.min(atMs, earliest.get(text) ?? Infinity));
+    return [...earliest].sort(([, a], [, b]) => b - a).map(([text]) => text);
   }
 
   async #write(operation: string, commands: (node: Server) => readonly Command[]): Promise<void> {

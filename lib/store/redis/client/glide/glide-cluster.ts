@@ -69,7 +69,7 @@ export class GlideCluster implements RedisClient {
       key === undefined ? Math.floor(this.#runtime.random() * SLOTS) : calculateSlot(key);
     const route: Route =
       key === undefined ? { type: 'primarySlotId', id: slot } : { type: 'primarySlotKey', key };
-    return this.#connection.send(textOf(command), route, this.#owners[slot]);
+    return this.#connection.send(textOf(command), route, () => this.#owners[slot]);
   }
 
   pipeline(commands: readonly Command[]): Promise<readonly CommandResult[]> {
@@ -138,7 +138,7 @@ class GlideMaster implements Master {
     const host = this.address.slice(0, at);
     const port = Number(this.address.slice(at + 1));
     const route = { type: 'routeByAddress', host, port } as const;
-    return this.#connection.send(textOf(command), route, this.address);
+    return this.#connection.send(textOf(command), route, () => this.address);
   }
 
   /** GLIDE cannot end one connection: all of them are replaced. */

@@ -4,7 +4,7 @@ import type { ClientEvents, ClientState } from '../redis-client.js';
 import { CLOSED } from '../reply-errors.js';
 import { retryDelay } from '../retry-delay.js';
 import { connectError } from './glide-replies.js';
-import { GlideSession } from './glide-session.js';
+import { GlideSession, type MasterOf } from './glide-session.js';
 import type { OwnGlideClient, Route } from './glide-shape.js';
 
 /** A server that is connected replies sooner, nearly always. Then another client is created, to see whether it can be reached. */
@@ -59,10 +59,10 @@ export class GlideConnection {
     void this.#open();
   }
 
-  send(args: string[], route?: Route, master?: string): Promise<unknown> {
+  send(args: string[], route?: Route, masterOf?: MasterOf): Promise<unknown> {
     const session = this.#session;
     if (session === undefined) return Promise.reject(new Error(CLOSED));
-    const reply = session.send(args, route, master);
+    const reply = session.send(args, route, masterOf);
     if (this.#cancelLook === undefined) this.#lookLater(session);
     return reply;
   }

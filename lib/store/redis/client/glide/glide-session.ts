@@ -8,10 +8,13 @@ const MOST_ON_THEIR_WAY = 32;
 /** The most of them to one master of a Cluster: one that is frozen leaves room for the others. */
 const MOST_TO_ONE_MASTER = 24;
 
+/** To which master of a Cluster a request goes now, where that is known. */
+export type MasterOf = () => string | undefined;
+
 interface Request {
   readonly args: string[];
   readonly route: Route | undefined;
-  readonly master: string | undefined;
+  readonly masterOf: MasterOf | undefined;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: Error) => void;
 }
@@ -53,13 +56,12 @@ export class GlideSession {
     return this.#replies;
   }
 
-  /** @param master of a Cluster, to which the route leads, where that is known */
-  send(args: string[], route?: Route, master?: string): Promise<unknown> {
+  /** Requests with the same `masterOf` stay in their order, also if a slot moves while they are held. */
+  send(args: string[], route?: Route, masterOf?: MasterOf): Promise<unknown> {
     if (this.#isEnded) return Promise.reject(new Error(CLOSED));
     return new Promise((resolve, reject) => {
-      const request = { args, route, master, resolve, reject };
-      if (this.#hasRoom(request)) this.#sendNow(request);
-      else this.#held.push(request);
+      this.#held.push({ args, route, masterOf, resolve, reject });
+      this.#sendHeld();
     });
   }
 
@@ -74,12 +76,14 @@ export class GlideSession {
   }
 
   /** What is held has none: it is sent as soon as it has. */
-  #hasRoom({ master }: Request): boolean {
+  #hasRoom({ masterOf }: Request): boolean {
+    const master = masterOf?.();
     const toMaster = master === undefined ? 0 : (this.#toMasters.get(master) ?? 0);
     return this.#onTheirWay < MOST_ON_THEIR_WAY && toMaster < MOST_TO_ONE_MASTER;
   }
 
-  #sendNow({ args, route, master, resolve, reject }: Request): void {
+  #sendNow({ args, route, masterOf, resolve, reject }: Request): void {
+    const master = masterOf?.();
     const isWait = args[0] === 'wait';
     const count = (more: 1 | -1): void => {
       this.#onTheirWay += more;
