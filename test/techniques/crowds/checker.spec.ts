@@ -276,6 +276,12 @@ describe('the checker of the engine', () => {
       expect(violationsOf(late(700))).toEqual([expect.stringMatching(/^gap: for 400 ms/)]);
     });
 
+    it('lets one wait for as long as a process could not go on', () => {
+      const ended = { type: 'ended', client: 'q', at: 900, longestBlockMs: 145 } as const;
+      expect(violationsOf([...late(690), ended])).toEqual([]);
+      expect(violationsOf([...late(700), ended])).toEqual([expect.stringMatching(/^gap/)]);
+    });
+
     it('lets one wait for a key that is held', () => {
       expect(violationsOf([...holds({ ask: 1, from: 10, to: 690 }), ...late(700)])).toEqual([]);
     });
@@ -326,12 +332,12 @@ describe('the checker of the engine', () => {
 
     it('finds one who heard too late, unless its process could not run', () => {
       const [ask] = holds({ ask: 1, from: 10, to: 10 });
-      const refused = { type: 'refused', client: 'p', ask: 1, at: 3_200 } as const;
+      const refused = { type: 'refused', client: 'p', ask: 1, at: 4_200 } as const;
       const history = [{ ...ask, waitMs: 100 } as HistoryEvent, refused];
-      const beats = range(160).map((beat): HistoryEvent => ({ ...BEATS[0]!, at: beat * BEAT_MS }));
+      const beats = range(210).map((beat): HistoryEvent => ({ ...BEATS[0]!, at: beat * BEAT_MS }));
       const busy = beats.filter(({ at }) => at < 100 || at > 1_000);
       expect(violationsOf(history, { beats })).toContainEqual(
-        expect.stringMatching(/^late: p#1 .* after 3190 ms/),
+        expect.stringMatching(/^late: p#1 .* after 4190 ms/),
       );
       expect(violationsOf(history, { beats: busy }).join()).not.toContain('late:');
     });
