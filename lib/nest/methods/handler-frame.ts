@@ -73,8 +73,8 @@ export class HandlerFrame {
 
   /** The frame of a call of that method, if it is a handler's. */
   static of(locked: LockedMethod): HandlerFrame | undefined {
-    const { frame, isInside = false } = current.getStore() ?? {};
-    return frame?.call.locked === locked && !isInside ? frame : undefined;
+    const { frame, isInside } = current.getStore() ?? {};
+    return frame?.call.locked === locked && isInside === false ? frame : undefined;
   }
 
   /** The frame of a request, wherever the calling code is. */
@@ -90,7 +90,8 @@ export class HandlerFrame {
 
   /** Calls `work` in this frame. On the way here, the async context may be lost, or become that of another request. */
   restore<T>(work: () => T): T {
-    return current.getStore()?.frame === this ? work() : this.inside(work);
+    const { frame, isInside } = current.getStore() ?? {};
+    return frame === this && isInside === false ? work() : this.inside(work);
   }
 
   /** Calls `work` with this frame, and the section that it holds, as its async context. */
