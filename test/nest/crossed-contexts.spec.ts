@@ -76,6 +76,13 @@ class Merged implements NestInterceptor {
   }
 }
 
+/** The first request stops in here. */
+async function keysInside(locks: LockService): Promise<unknown> {
+  const keys = locks.current()?.keys;
+  await gate.pass();
+  return keys;
+}
+
 let later: (() => void) | undefined;
 
 /** Calls the handler where nothing of the request is known. */
@@ -130,26 +137,21 @@ class TenantPayments {
 class PlainPayments {
   constructor(@Inject(LockService) private readonly locks: LockService) {}
 
-  async #work(): Promise<unknown> {
-    const keys = this.locks.current()?.keys;
-    await gate.pass();
-    return keys;
-  }
-
   @Get('named/:id')
   @WithLock('pay:<_id>')
   named(@Param('id') _id: string) {
-    return this.#work();
+    return keysInside(this.locks);
   }
 
   @Get('raw/:id')
   @WithLock('pay:<request.params.id>')
   raw() {
-    return this.#work();
+    return keysInside(this.locks);
   }
 }
 
-const over: ReturnType<typeof deferred<void>>[] = [];
+/** Until when the first call works after it has let the next one in. */
+let over: Promise<void> | undefined;
 
 /** One call at a time, until the work of a call says that the next one may come. */
 @Injectable()
@@ -180,11 +182,11 @@ class Turns implements NestInterceptor {
 @Controller('turns')
 class TurnPayments {
   async #work(): Promise<string> {
-    const end = deferred();
-    over.push(end);
+    const until = over;
+    over = undefined;
     await gate.pass();
     Turns.leave();
-    await end.promise;
+    await until;
     return 'paid';
   }
 
@@ -217,53 +219,46 @@ class SetUser implements CanActivate {
 class Payments {
   constructor(@Inject(LockService) private readonly locks: LockService) {}
 
-  /** The first request stops in here. */
-  async #work(): Promise<unknown> {
-    const keys = this.locks.current()?.keys;
-    await gate.pass();
-    return keys;
-  }
-
   @Get('callbacks/named/:id')
   @UseInterceptors(Callbacks)
   @WithLock('<user.name>:<_id>')
   callbacksNamed(@Param('id') _id: string) {
-    return this.#work();
+    return keysInside(this.locks);
   }
 
   @Get('callbacks/raw/:id')
   @WithLock('<user.name>:<request.params.id>')
   @UseInterceptors(Callbacks)
   callbacksRaw() {
-    return this.#work();
+    return keysInside(this.locks);
   }
 
   @Get('merged/named/:id')
   @UseInterceptors(Merged)
   @WithLock('<user.name>:<_id>')
   mergedNamed(@Param('id') _id: string) {
-    return this.#work();
+    return keysInside(this.locks);
   }
 
   @Get('merged/raw/:id')
   @WithLock('<user.name>:<request.params.id>')
   @UseInterceptors(Merged)
   mergedRaw() {
-    return this.#work();
+    return keysInside(this.locks);
   }
 
   @Get('later/named/:id')
   @UseInterceptors(Later)
   @WithLock('<user.name>:<_id>')
   laterNamed(@Param('id') _id: string) {
-    return this.#work();
+    return keysInside(this.locks);
   }
 
   @Get('later/raw/:id')
   @UseInterceptors(Later)
   @WithLock('<user.name>:<request.params.id>')
   laterRaw() {
-    return this.#work();
+    return keysInside(this.locks);
   }
 }
 
@@ -275,6 +270,18 @@ beforeEach(() => {
   later = undefined;
 });
 afterEach(closeHttpApps);
+
+type Get = Awaited<ReturnType<typeof startHttpApp>>['get'];
+
+/** Lets the first call continue when the second one stands in the queue. Awaits neither of them. */
+async function queuedCalls(get: Get, ...paths: readonly [string, string]) {
+  const first = get(paths[0]);
+  await gate.reached;
+  const second = get(paths[1]);
+  await queued.promise;
+  gate.open();
+  return [first, second] as const;
+}
 
 describe.each(ADAPTERS)('a handler behind an interceptor, on %s', (adapter) => {
   it.each(['callbacks/named', 'callbacks/raw', 'merged/named', 'merged/raw'])(
@@ -299,11 +306,7 @@ describe.each(ADAPTERS)('a handler behind an interceptor, on %s', (adapter) => {
     'is in the lock of an interceptor between (%s)',
     async (route) => {
       const { get } = await startHttpApp({ controllers: [TenantPayments] }, { adapter });
-      const first = get(`/tenant/${route}/1`);
-      await gate.reached;
-      const second = get(`/tenant/${route}/2`);
-      await queued.promise;
-      gate.open();
+      const [first, second] = await queuedCalls(get, `/tenant/${route}/1`, `/tenant/${route}/2`);
       expect((await first).body).toEqual(['tenant']);
       expect((await second).body).toEqual(['tenant']);
     },
@@ -313,13 +316,11 @@ describe.each(ADAPTERS)('a handler behind an interceptor, on %s', (adapter) => {
     'has no lock of another request, whose work lets it in (%s)',
     async (route) => {
       const { get } = await startHttpApp({ controllers: [TurnPayments] }, { adapter });
-      const first = get(`/turns/${route}/1`);
-      await gate.reached;
-      const second = get(`/turns/${route}/1`);
-      await queued.promise;
-      gate.open();
+      const end = deferred();
+      over = end.promise;
+      const [first, second] = await queuedCalls(get, `/turns/${route}/1`, `/turns/${route}/1`);
       expect((await second).status).toBe(409);
-      for (const end of over.splice(0)) end.resolve();
+      end.resolve();
       expect((await first).body).toBe('paid');
       Turns.leave();
     },
@@ -338,11 +339,7 @@ describe.each(ADAPTERS)('a handler behind an interceptor, on %s', (adapter) => {
         },
         { adapter },
       );
-      const first = get(`/plain/${route}/1`);
-      await gate.reached;
-      const second = get(`/plain/${route}/2`);
-      await queued.promise;
-      gate.open();
+      const [first, second] = await queuedCalls(get, `/plain/${route}/1`, `/plain/${route}/2`);
       expect((await first).body).toEqual(['pay:1']);
       expect((await second).body).toEqual(['pay:2']);
     },

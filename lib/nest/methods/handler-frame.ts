@@ -20,11 +20,12 @@ export interface HandlerCall {
   readonly feature: LockFeature | undefined;
 }
 
-/** In which call of a handler the calling code is. */
+/** In which request the calling code is. */
 interface Place {
-  readonly frame: HandlerFrame;
-  /** The method's own code, and what it calls. */
-  readonly isInside: boolean;
+  /** Missing in the method's own code, and what it calls. */
+  readonly frame: HandlerFrame | undefined;
+  /** What the request itself runs in. */
+  readonly around: Section | undefined;
 }
 
 const current = new AsyncLocalStorage<Place>();
@@ -67,14 +68,14 @@ export class HandlerFrame {
     const request = this.transport.requestValues(context);
     this.common = { className: context.getClass().name, feature, request };
     const other = current.getStore();
-    this.#around = other === undefined ? Section.current() : other.frame.#around;
+    this.#around = other === undefined ? Section.current() : other.around;
     latest.set(context, this);
   }
 
   /** The frame of a call of that method, if it is a handler's. */
   static of(locked: LockedMethod): HandlerFrame | undefined {
-    const { frame, isInside } = current.getStore() ?? {};
-    return frame?.call.locked === locked && isInside === false ? frame : undefined;
+    const frame = current.getStore()?.frame;
+    return frame?.call.locked === locked ? frame : undefined;
   }
 
   /** The frame of a request, wherever the calling code is. */
@@ -85,19 +86,18 @@ export class HandlerFrame {
   /** Calls `work`, of a method, where its frame is not seen. */
   static outside<T>(work: () => T): T {
     const place = current.getStore();
-    return place === undefined ? work() : current.run({ ...place, isInside: true }, work);
+    return place === undefined ? work() : current.run({ ...place, frame: undefined }, work);
   }
 
   /** Calls `work` in this frame. On the way here, the async context may be lost, or become that of another request. */
   restore<T>(work: () => T): T {
-    const { frame, isInside } = current.getStore() ?? {};
-    return frame === this && isInside === false ? work() : this.inside(work);
+    return current.getStore()?.frame === this ? work() : this.inside(work);
   }
 
   /** Calls `work` with this frame, and the section that it holds, as its async context. */
   inside<T>(work: () => T): T {
     const section = this.#section ?? this.#around;
-    return current.run({ frame: this, isInside: false }, () =>
+    return current.run({ frame: this, around: this.#around }, () =>
       section === undefined ? Section.outside(work) : section.inside(work),
     );
   }

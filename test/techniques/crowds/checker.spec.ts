@@ -276,12 +276,6 @@ describe('the checker of the engine', () => {
       expect(violationsOf(late(700))).toEqual([expect.stringMatching(/^gap: for 400 ms/)]);
     });
 
-    it('lets one wait for as long as a process could not go on', () => {
-      const ended = { type: 'ended', client: 'q', at: 900, longestBlockMs: 145 } as const;
-      expect(violationsOf([...late(690), ended])).toEqual([]);
-      expect(violationsOf([...late(700), ended])).toEqual([expect.stringMatching(/^gap/)]);
-    });
-
     it('lets one wait for a key that is held', () => {
       expect(violationsOf([...holds({ ask: 1, from: 10, to: 690 }), ...late(700)])).toEqual([]);
     });

@@ -18,7 +18,7 @@ import { remembered, repeatedRuns } from './jobs.js';
 import { gaps, pauses, type Recovery, refusals } from './liveness.js';
 import type { Crew, EnginePlan, Fault, StoreKind } from './plan.js';
 
-/** For so long nobody holds anything while somebody waits, beside the time for which the event loop of a process could not go on. */
+/** For so long nobody holds anything while somebody waits. */
 const LONGEST_GAP_MS = 250;
 
 /** Whoever is in line looks again after so long, or a third of its TTL. */
@@ -60,10 +60,6 @@ export interface EngineHistory {
   readonly scripts: number;
 }
 
-/** For so long the event loop of a process could not go on: the machine was busy. */
-export const longestBlockMs = (events: readonly HistoryEvent[]): number =>
-  Math.max(0, ...events.map((event) => (event.type === 'ended' ? (event.longestBlockMs ?? 0) : 0)));
-
 /** All violations, in words; none if the run was as it should be. */
 export function checkEngine({ plan, events, faults, scripts }: EngineHistory): readonly string[] {
   const killed = new Set(
@@ -79,7 +75,6 @@ export function checkEngine({ plan, events, faults, scripts }: EngineHistory): r
     ...replacements(calls, faults, ttlMs),
   ];
   const job = plan.crews.find((crew) => crew.job !== undefined)?.job;
-  const mostMs = LONGEST_GAP_MS + longestBlockMs(events);
   const hasFailedOver = faults.some(({ fault }) => fault.kind === 'fail-over');
   return [
     ...overlaps(grants, losses),
@@ -105,7 +100,7 @@ export function checkEngine({ plan, events, faults, scripts }: EngineHistory): r
       ),
     ),
     ...(job === undefined ? [] : repeatedRuns(grants, job, losses)),
-    ...gaps(calls, grants, { recoveries, mostMs, areLimitsStated: true }),
+    ...gaps(calls, grants, { recoveries, mostMs: LONGEST_GAP_MS, areLimitsStated: true }),
     ...refusals(events),
     ...lateAnswers(calls, fates),
     ...clientsThatDidNotEnd(events, fates),

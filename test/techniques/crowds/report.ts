@@ -1,5 +1,4 @@
 import { extentOf } from '../faults/extent.js';
-import { longestBlockMs } from './checker.js';
 import type { EngineRound } from './stage.js';
 
 /** A round in one line. */
@@ -19,6 +18,10 @@ export function summaryOf({ plan, events, scripts, violations }: EngineRound): s
   const list = Object.entries(figures).map(([name, figure]) => `${name} ${figure}`);
   return `seed ${plan.seed}, ${plan.store}: ${list.join(', ')}`;
 }
+
+/** For so long the event loop of a process could not go on. */
+const longestBlockMs = (events: EngineRound['events']): number =>
+  Math.max(0, ...events.map((event) => (event.type === 'ended' ? (event.longestBlockMs ?? 0) : 0)));
 
 const MOST_SHOWN = 20;
 

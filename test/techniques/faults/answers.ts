@@ -7,7 +7,7 @@ import { NODE_TIMEOUT_MS } from './plan.js';
  * How much later than its wait a caller may hear, on a machine that is busy: four tries over several masters, with up to 18 requests, one
  * after the other, to nodes that are silent.
  */
-export const SLACK_MS = 18 * NODE_TIMEOUT_MS + 1_300;
+export const SLACK_MS = 18 * NODE_TIMEOUT_MS + 1_100;
 
 /** What happened to the client processes of a run. */
 export interface Fates {

@@ -249,8 +249,8 @@ class SimClient implements RedisClient {
     this.#cancelPing();
     this.#cancelPing = this.#source.process.runtime.setTimer(() => {
       if (this.#state !== 'ready') return;
+      this.#pingLater(); // before the ping, which may show that the connection has ended
       if (this.#pending.size === 0) this.#send(['ping']).catch(() => undefined);
-      this.#pingLater();
     }, PING_MS);
   }
 
