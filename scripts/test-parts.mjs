@@ -5,6 +5,7 @@
  * - `unit`: what needs no server, no other process and no compiler
  * - `soak`: what keeps the machine busy and measures how late it is (`test/techniques/soak/`, `test/techniques/simulation/` without its
  *   explorer), and what has more to do when it has the time (test/support/soak.ts), at its whole length
+ * - `busy`: those of `soak` that are not in `main`
  * - `long`: what takes long, mostly because it waits: the conformance suites over one or two masters in a list, and over several of which
  *   some are dead, far or silent, the page, the command line and health checks, and what needs a compiler, many servers or more than 4 s of
  *   a processor for one subject
@@ -31,7 +32,7 @@ const OF_OPERATORS =
   /^test\/(board\/(actions|events|guards|page)\.|terminus\/terminus\.|admin\/(admin-several|frozen)\.|cli\/(?!text|command-line|checks|reports)|leader\/processes\.|lease\/forgotten-locks\.)/;
 /** A compiler, many servers, or more than 4 s of a processor, for what is also tested elsewhere or seldom changes. */
 const HEAVY =
-  /^test\/(claims\/types\/|techniques\/hostile\/|claims\/docs\/(options|operations)\.|techniques\/conformance\/(sentinel|once|cluster|places|fail-over)\.|claims\/transports\/|claims\/alerts\/|claims\/track-record\/(connections|quorum|quorum-line|many-keys|several-keys|dead-places)\.|store\/(sharded-line|silent-masters)\.|migrate\/compiles\.|claims\/interop\/|techniques\/mutation\/)/;
+  /^test\/(claims\/types\/|techniques\/hostile\/|claims\/docs\/(fencing|operations|options|will-it-work)\.|techniques\/conformance\/(sentinel|once|cluster|places|fail-over)\.|claims\/transports\/|claims\/alerts\/|claims\/track-record\/(connections|quorum|quorum-line|many-keys|several-keys|dead-places)\.|store\/(glide|node-redis|sharded-line|silent-masters)\.|migrate\/compiles\.|claims\/interop\/|techniques\/mutation\/)/;
 const isLong = (spec) => [BUSY, SEVERAL, OF_OPERATORS, HEAVY].some((long) => long.test(spec));
 const HAS_SHARE = 'test/support/soak.ts';
 const HAS_CASES = 'test/support/cases.ts';
@@ -47,6 +48,7 @@ const BELONGS = {
   main: isMain,
   unit: isUnit,
   soak: isSoak,
+  busy: (spec) => isSoak(spec) && !isMain(spec),
   long: (spec) => isLong(spec) && !isSoak(spec),
   hostile: (spec) => importsOf(spec).has(HAS_CASES),
   samples: (spec) => SAMPLE.test(spec),

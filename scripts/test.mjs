@@ -29,7 +29,7 @@ function readArguments(args) {
   if (!PARTS.includes(env.HOLDFAST_PART)) {
     throw new Error(`test: --part is one of ${PARTS.join(', ')}`);
   }
-  if (env.HOLDFAST_PART === 'soak') {
+  if (['busy', 'soak'].includes(env.HOLDFAST_PART)) {
     env.HOLDFAST_SOAK = 'yes';
     // Each of them keeps the machine busy, and measures how late it is.
     forJest.unshift('--maxWorkers=2');

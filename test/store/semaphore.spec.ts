@@ -11,7 +11,7 @@ import {
 } from './semaphore-stores.js';
 
 /** Sequences of callers, deaths, places and limits: on the scripts each takes some 30 ms, so no more of them in the longest runs. */
-const RUNS = Math.min(cases(200, 1_000), 10_000);
+const RUNS = Math.min(cases(100, 1_000), 10_000);
 const STEPS = 40;
 const TTLS_MS = [100, 700, 5_000];
 

@@ -93,7 +93,8 @@ export function orderViolations(scenario: Scenario, { events, done }: Facts): re
       }
       holders.set(key, event.client);
       open.set(key, name);
-    } else if (event.type !== 'held' && open.get(key) === name) open.delete(key);
+    } else if (event.type !== 'held' && event.type !== 'extends' && open.get(key) === name)
+      open.delete(key);
     // A caller that finds that the work is done has had the lock for a moment. Its answer may come after the next grant.
     if (event.type === 'once' && !open.has(key)) holders.set(key, event.client);
     // Its process has had its turn; those who are left stand in line anew.

@@ -10,7 +10,7 @@ export interface Scope {
 
 interface Plan {
   readonly servers: 1 | 3;
-  /** Default: 14. Fewer callers meet less often. */
+  /** Default: 12. Fewer callers meet less often. */
   readonly depth?: number;
   /** Of each process, what each of its callers does. */
   readonly processes: readonly (readonly Partial<Operation>[])[];
@@ -77,15 +77,15 @@ const PLANS: Readonly<Record<string, Plan>> = {
     servers: 1,
     processes: [[{}], [{ how: 'tryAcquire', waitMs: 0 }], [{ patienceMs: 2 }]],
   },
-  'two processes, one key, three masters': { servers: 3, depth: 7, processes: [[{}], [{}]] },
+  'two processes, one key, three masters': { servers: 3, depth: 6, processes: [[{}], [{}]] },
   'three processes, one key, three masters': {
     servers: 3,
-    depth: 4,
+    depth: 3,
     processes: [[{}], [{}], [{}]],
   },
   'two processes, two keys, three masters': {
     servers: 3,
-    depth: 9,
+    depth: 8,
     processes: [[{ keys: ['a', 'b'] }], [{ keys: ['b', 'a'] }]],
   },
 };
@@ -94,7 +94,7 @@ const PLANS: Readonly<Record<string, Plan>> = {
 export const SCOPES: readonly Scope[] = Object.entries(PLANS).map(([name, plan]) => ({
   name,
   scenario: scenarioOf(plan),
-  depth: plan.depth ?? 14,
+  depth: plan.depth ?? 12,
 }));
 
 function scenarioOf({ servers, processes }: Plan): Scenario {

@@ -7,7 +7,7 @@ import { randomSteps } from './random-steps.js';
 import { ModelServer } from './model-server.js';
 import { RealServer } from './real-server.js';
 
-const STEPS = cases(20_000, 200_000);
+const STEPS = cases(20_000, 60_000);
 /** A step takes about 0.5 ms, and more on a busy machine. */
 const LIMIT_MS = 120_000 + 10 * STEPS;
 const SEED = Number(process.env.SIMULATION_SEED ?? randomInt(1_000_000_000));
