@@ -32,7 +32,7 @@ const OF_OPERATORS =
   /^test\/(board\/(actions|events|guards|page)\.|terminus\/terminus\.|admin\/(admin-several|frozen)\.|cli\/(?!text|command-line|checks|reports)|leader\/processes\.|lease\/forgotten-locks\.)/;
 /** A compiler, many servers, or more than 4 s of a processor, for what is also tested elsewhere or seldom changes. */
 const HEAVY =
-  /^test\/(claims\/types\/|techniques\/hostile\/|claims\/docs\/(fencing|operations|options|will-it-work)\.|techniques\/conformance\/(sentinel|once|cluster|places|fail-over)\.|claims\/transports\/|claims\/alerts\/|claims\/track-record\/(connections|quorum|quorum-line|many-keys|several-keys|dead-places)\.|store\/(glide|node-redis|sharded-line|silent-masters)\.|migrate\/compiles\.|claims\/interop\/|techniques\/mutation\/)/;
+  /^test\/(claims\/types\/|techniques\/hostile\/|claims\/docs\/(fencing|operations|options|will-it-work)\.|techniques\/conformance\/(sentinel|once|cluster|places|fail-over)\.|claims\/transports\/|claims\/alerts\/|claims\/track-record\/(connections|quorum|quorum-line|many-keys|several-keys|dead-places)\.|store\/(glide|iovalkey|node-redis|sharded-line|silent-masters)\.|migrate\/compiles\.|redlock\/documented\.|claims\/interop\/|techniques\/mutation\/)/;
 const isLong = (spec) => [BUSY, SEVERAL, OF_OPERATORS, HEAVY].some((long) => long.test(spec));
 const HAS_SHARE = 'test/support/soak.ts';
 const HAS_CASES = 'test/support/cases.ts';
