@@ -309,25 +309,33 @@ describe('LockModule.forFeature', () => {
     expect(await start()).toEqual(['order:1']);
   });
 
-  it('is kept by an instance that Nest made for one module, and another one provides', async () => {
-    @Injectable({ scope: Scope.TRANSIENT })
-    class Given {
-      @WithLock('order:<_id>')
-      async pay(_id: string): Promise<void> {}
-    }
-    @Module({
-      imports: [LockModule.forFeature({ keyPrefix: 'one:' })],
-      providers: [Given],
-      exports: [Given],
-    })
-    class One {}
-    const given = { provide: 'given', useFactory: (made: Given) => made, inject: [Given] };
-    const { app, locks } = await startHttpApp({ imports: [One], providers: [given] });
-    const taken: string[] = [];
-    locks.on('acquired', ({ keys }) => taken.push(...keys));
-    await app.get<Given>('given').pay('1');
-    expect(taken).toEqual(['one:order:1']);
-  });
+  it.each([
+    ['without one', []],
+    ['with one of its own', [LockModule.forFeature({ keyPrefix: 'two:' })]],
+  ])(
+    'is kept by an instance that Nest made for one module, and another one provides, %s',
+    async (_, features) => {
+      @Injectable({ scope: Scope.TRANSIENT })
+      class Given {
+        @WithLock('order:<_id>')
+        async pay(_id: string): Promise<void> {}
+      }
+      @Module({
+        imports: [LockModule.forFeature({ keyPrefix: 'one:' })],
+        providers: [Given],
+        exports: [Given],
+      })
+      class One {}
+      const given = { provide: 'given', useFactory: (made: Given) => made, inject: [Given] };
+      @Module({ imports: [One, ...features], providers: [given] })
+      class Two {}
+      const { app, locks } = await startHttpApp({ imports: [Two] });
+      const taken: string[] = [];
+      locks.on('acquired', ({ keys }) => taken.push(...keys));
+      await app.get<Given>('given').pay('1');
+      expect(taken).toEqual(['one:order:1']);
+    },
+  );
 
   it('given by hand, is forgotten when the object is bound again without one', async () => {
     const orders = new GivenOrders();

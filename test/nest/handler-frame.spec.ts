@@ -17,8 +17,10 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { LockInterceptor, LockService, WithLock } from 'nestjs-holdfast';
 import {
   catchError,
+  concat,
   defer,
   from,
+  merge,
   retry,
   Subject,
   switchMap,
@@ -29,6 +31,7 @@ import {
   timer,
   type Observable,
 } from 'rxjs';
+import { eventually } from '../support/eventually.js';
 import { Gate } from './gate.js';
 import { ADAPTERS, closeHttpApps, CONFLICT, startHttpApp, type HttpApp } from './http-app.js';
 
@@ -88,6 +91,26 @@ class Cut implements NestInterceptor {
 class ImpatientRetry implements NestInterceptor {
   intercept(_context: ExecutionContext, next: CallHandler) {
     return next.handle().pipe(timeout(60), retry(2));
+  }
+}
+
+/** Calls a second time, without a limit, when the first call takes long. */
+class Fallback implements NestInterceptor {
+  intercept(_context: ExecutionContext, next: CallHandler) {
+    return next.handle().pipe(timeout({ first: 60, with: () => next.handle() }));
+  }
+}
+
+/** Calls a second time beside the first call, once the test lets it. */
+class Hedge implements NestInterceptor {
+  intercept(_context: ExecutionContext, next: CallHandler) {
+    const second = defer(() => gate.pass()).pipe(
+      switchMap(() => {
+        calls.push('second');
+        return next.handle();
+      }),
+    );
+    return merge(next.handle(), second);
   }
 }
 
@@ -180,6 +203,13 @@ class Calls {
   @UseInterceptors(ImpatientRetry)
   impatientRaw(): Promise<number> {
     return slow();
+  }
+
+  @Post('impatient/observable/:id')
+  @WithLock('a:<_id>', { returns: 'observable' })
+  @UseInterceptors(ImpatientRetry)
+  impatientObservable(@Param('id') _id: string): Observable<number> {
+    return concat([0], defer(slow));
   }
 
   @Post('timeout/named/:id')
@@ -284,6 +314,21 @@ class Calls {
   }
 }
 
+@Controller()
+class CalledTwice {
+  @Post('fallback/:id')
+  @WithLock('a:<_id>', { wait: '20s' })
+  @UseInterceptors(Below)
+  fallback(@Param('id') _id: string): Promise<number> {
+    return slow();
+  }
+
+  @Post('hedged/:id')
+  @WithLock('a:<request.params.id>', { wait: '20s' })
+  @UseInterceptors(Below)
+  async hedged(): Promise<void> {}
+}
+
 beforeEach(() => {
   gate = new Gate();
   calls = [];
@@ -297,6 +342,12 @@ describe.each(ADAPTERS)('the lock of a handler, on %s', (adapter) => {
     startHttpApp(
       { controllers: [Watched, Calls] },
       { adapter, ...(configure !== undefined && { configure }) },
+    );
+
+  const calledTwiceBy = (interceptor: NestInterceptor): Promise<HttpApp> =>
+    startHttpApp(
+      { controllers: [CalledTwice] },
+      { adapter, configure: (app) => app.useGlobalInterceptors(interceptor) },
     );
 
   it.each(['raw', 'named'])(
@@ -343,7 +394,7 @@ describe.each(ADAPTERS)('the lock of a handler, on %s', (adapter) => {
     expect((await locks.inspect('a:1')).held).toBe(false);
   });
 
-  it.each(['named', 'raw'])(
+  it.each(['named', 'raw', 'observable'])(
     'lets no retry begin before the call before it has ended (%s)',
     async (kind) => {
       const { post, locks } = await start();
@@ -357,6 +408,38 @@ describe.each(ADAPTERS)('the lock of a handler, on %s', (adapter) => {
       expect(runningAtOnce).toBe(0);
     },
   );
+
+  it('is another one for a call that an outer interceptor makes in place of one that takes long', async () => {
+    const { post } = await calledTwiceBy(new Fallback());
+    const answer = post('/fallback/1');
+    await eventually(() => {
+      expect(calls).toHaveLength(2);
+    });
+    gate.open();
+    expect((await answer).status).toBe(201);
+    expect(calls).toEqual([
+      'Below of fallback before: free',
+      'Below of fallback before: locked',
+      'Below of fallback after: locked',
+    ]);
+  });
+
+  it('is another one for a call that an outer interceptor makes beside one that waits', async () => {
+    const { post, locks } = await calledTwiceBy(new Hedge());
+    const lock = await locks.acquire('a:1');
+    const answer = post('/hedged/1');
+    await gate.reached;
+    gate.open();
+    await eventually(() => {
+      expect(calls).toContain('second');
+    });
+    await lock.release();
+    expect((await answer).status).toBe(201);
+    const [before, after] = ['before', 'after'].map(
+      (when) => `Below of hedged ${when}: locked, inside`,
+    );
+    expect(calls).toEqual(['second', before, after, before, after]);
+  });
 
   it.each(['named', 'raw', 'deferred', 'begun'])(
     'outlives a timeout for as long as the work goes on (%s)',

@@ -35,19 +35,19 @@ export class LockInterceptor implements NestInterceptor {
     const locked = lockedMethodOf(context.getHandler());
     if (locked === undefined) return next.handle();
     // Applied twice, once by the application: the outer interceptor has opened the frame.
-    const frame = HandlerFrame.latestOf(context);
-    if (frame?.isOpen === true) return frame.restore(() => next.handle());
+    const frame = HandlerFrame.ofRequest(context);
+    if (frame?.isBefore(this) === true) return frame.restore(() => next.handle());
     const token = getLockServiceToken(locked.slot.serviceName);
     const service = this.moduleRef.get<LockService>(token, { strict: false });
     const feature = genuineFeature(this.feature);
-    return runHandler({ locked, service, context, feature }, next);
+    return runHandler({ interceptor: this, locked, service, context, feature }, next);
   }
 }
 
 /** Behind an interceptor that may have queued the call. */
 const restoring: NestInterceptor = {
   intercept(context, next) {
-    const frame = HandlerFrame.latestOf(context);
+    const frame = HandlerFrame.ofRequest(context);
     return frame === undefined ? next.handle() : frame.restore(() => next.handle());
   },
 };

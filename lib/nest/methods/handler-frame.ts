@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { ExecutionContext } from '@nestjs/common';
+import type { ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { EMPTY, of, type Observable } from 'rxjs';
 import { onAbort } from '../../queue/on-abort.js';
 import { Scope } from '../../sections/scope.js';
@@ -13,6 +13,8 @@ import type { NamedLocks } from './service-slot.js';
 
 /** A call of a handler. */
 export interface HandlerCall {
+  /** Which opens the frame. */
+  readonly interceptor: NestInterceptor;
   readonly locked: LockedMethod;
   readonly service: NamedLocks;
   readonly context: ExecutionContext;
@@ -78,9 +80,10 @@ export class HandlerFrame {
     return frame?.call.locked === locked ? frame : undefined;
   }
 
-  /** The frame of a request, wherever the calling code is. */
-  static latestOf(context: ExecutionContext): HandlerFrame | undefined {
-    return latest.get(context);
+  /** The frame of a request: the one that the calling code is in, else the latest. */
+  static ofRequest(context: ExecutionContext): HandlerFrame | undefined {
+    const frame = current.getStore()?.frame;
+    return frame?.isOpen === true && frame.call.context === context ? frame : latest.get(context);
   }
 
   /** Calls `work`, of a method, where its frame is not seen. */
@@ -114,6 +117,12 @@ export class HandlerFrame {
     return !this.#over;
   }
 
+  /** Whether that interceptor is behind the one of this frame. Otherwise it is that one, called for another try. */
+  isBefore(interceptor: NestInterceptor): boolean {
+    if (this.#left || this.#over) return false;
+    return this.call.interceptor !== interceptor || current.getStore()?.frame === this;
+  }
+
   /** Acquires the lock, unless it is held already. */
   acquire(invocation: Invocation = { self: undefined, args: [], ...this.common }): Promise<Scope> {
     this.#scope ??= this.#acquire(invocation);
@@ -123,12 +132,14 @@ export class HandlerFrame {
   /**
    * Opens the section of one call, nested in that of the frame. Calls take turns, and the lock is released only when
    * all have ended.
+   *
+   * @param here in which the call was made. An interceptor may have opened it, inside that of the frame.
    */
-  async enter(invocation: Invocation): Promise<Scope> {
+  async enter(invocation: Invocation, here: Section | undefined): Promise<Scope> {
     this.#running += 1;
     let scope: Scope;
     try {
-      scope = await this.#open(invocation);
+      scope = await this.#open(invocation, here);
     } catch (error) {
       this.#running -= 1;
       throw error;
@@ -218,12 +229,10 @@ export class HandlerFrame {
     }
   }
 
-  async #open(invocation: Invocation): Promise<Scope> {
+  async #open(invocation: Invocation, here: Section | undefined): Promise<Scope> {
     const { locked, service, feature } = this.call;
     // The first call has the arguments of the lock. A call that is tried again may have others.
     const isFirst = this.#scope === undefined;
-    // An interceptor between may have opened one, inside that of the frame.
-    const here = Section.current();
     const { section, lock } = await this.acquire(invocation);
     const parent = here?.enclosing().includes(section) === true ? here : section;
     this.#abandoned.signal.throwIfAborted();

@@ -37,17 +37,15 @@ export const genuineFeature = (injected: unknown): LockFeature | undefined =>
 
 /** The features of objects of decorated classes. */
 class FeatureSlot extends Injected<LockFeature | undefined> {
-  /** Kept apart: the object may have one that Nest has injected, and be provided again by another application. */
-  readonly #provided = new WeakMap<object, LockFeature>();
+  /** What modules provide objects with. An object that Nest made keeps what was injected. */
+  readonly #provided = new WeakMap<object, LockFeature | undefined>();
 
   override get(instance: unknown): LockFeature | undefined {
-    return this.#provided.get(instance as object) ?? genuineFeature(super.get(instance));
+    return genuineFeature(super.get(instance)) ?? this.#provided.get(instance as object);
   }
 
-  /** The feature of the module that provides an object. */
   override set(instance: object, feature: LockFeature | undefined): void {
-    if (feature === undefined) this.#provided.delete(instance);
-    else this.#provided.set(instance, feature);
+    this.#provided.set(instance, feature);
   }
 }
 

@@ -65,7 +65,7 @@ export class LockedCall {
    */
   async open(signal?: AbortSignal): Promise<Scope> {
     const { service, frame } = this;
-    if (frame?.isOpen === true) return frame.enter(this.#call);
+    if (frame?.isOpen === true) return frame.enter(this.#call, this.#parent);
     const from = { parent: this.#parent, site: this.#site, signal };
     return this.locked.open(service, this.#call, from);
   }

@@ -92,9 +92,9 @@ export class RedisInbox {
     return this.#isSubscribed;
   }
 
-  /** Whether messages arrive, or will as soon as the connection is back. Not if it fails for long while commands are answered. */
+  /** Whether messages arrive, or will as soon as the connection is back. */
   get isReachable(): boolean {
-    return this.#last === 'open' || (this.#last === 'failed' && !this.#hasComplained);
+    return this.#last === 'open' || this.#last === 'failed';
   }
 
   /** Messages are asked for, and do not arrive. */
