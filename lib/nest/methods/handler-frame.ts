@@ -119,8 +119,8 @@ export class HandlerFrame {
 
   /** Whether that interceptor is behind the one of this frame. Otherwise it is that one, called for another try. */
   isBefore(interceptor: NestInterceptor): boolean {
-    if (this.#left || this.#over) return false;
-    return this.call.interceptor !== interceptor || current.getStore()?.frame === this;
+    const isAnother = this.call.interceptor !== interceptor;
+    return this.isOpen && (isAnother || current.getStore()?.frame === this);
   }
 
   /** Acquires the lock, unless it is held already. */
